@@ -1,7 +1,7 @@
 """The losses of auxiliary targets: see `azcore.storage.targets`.
 
-A target that is not known for a position has no loss there: each loss is a mean over the positions
-that know it, times their share of the batch.
+A target that is unknown for a position has no loss there: each loss is a mean over the positions
+that have it, times their share of the batch.
 
 Letters: N batch, A actions, H rows, W columns.
 """
@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 SOFTNESS = 0.25  # power of the policy target (KataGo)
-_LEAST = 1e-7  # visit share that a legal action without visits counts as, before that power
-PLIES = 20.0  # the unit of an error of `plies_left` (lc0)
+_LEAST = 1e-7  # visit share assumed for a legal action without visits, before that power
+PLIES = 20.0  # the unit of errors of `plies_left` (lc0)
 _MOST_PLIES = 10.0  # error from which it counts linearly (lc0)
 
 
@@ -36,7 +36,7 @@ def auxiliary_losses(
     if "material" in outputs:
         losses["material"] = _squared_error(outputs["material"].float(), batch["material"])
     if "reply" in outputs:
-        # The legal replies are not at hand, so the softmax is over all actions.
+        # The legal replies are unavailable, so the softmax is over all actions.
         log_policy = outputs["reply"].float().log_softmax(1)
         losses["reply"] = -(batch["reply"] * log_policy).sum(1).mean()
     if "soft_policy" in outputs:
@@ -64,12 +64,12 @@ def softened(policy: Tensor, legal: Tensor) -> Tensor:
 
 
 def _ownership(predicted: Tensor, owned: Tensor) -> Tensor:
-    """Cross-entropy of each cell's owner, where 0 is half of both: [N, H, W] in [-1, 1] twice."""
+    """Cross-entropy of each cell's owner, where 0 is half of both; both [N, H, W] in [-1, 1]."""
     known = ~owned.isnan()
     share = ((1 + torch.where(known, owned, 0.0)) / 2).clamp(0, 1)
-    # Not exactly 0 or 1, where tanh is rounded to them.
+    # Avoid exactly 0 or 1, to which tanh may round.
     guess = ((1 + predicted) / 2).clamp(1e-6, 1 - 1e-6)
-    # Torch's own cross-entropy raises where a guess is NaN, of which the run's guard tells more.
+    # Torch's own cross-entropy raises on NaN, which the run's guard reports better.
     entropy = -(share * guess.log() + (1 - share) * (1 - guess).log())
     return (entropy * known).mean()
 

@@ -1,8 +1,8 @@
-"""The average of the weights over the last steps, which plays in place of the latest weights.
+"""The average of the weights over the last steps, which plays instead of the latest weights.
 
 Training continues from the latest ones. The average is less noisy at the same learning rate.
-Lightning's callback for it, `WeightAveraging`, does not fit: it shows the average to validation
-alone, which azcore does not have, and copies the whole module with all that the module refers to.
+Lightning's callback, `WeightAveraging`, does not fit: it uses the average only in validation, which
+azcore does not have, and copies the whole module with everything that the module refers to.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 def decay_at(step: int, decay: float) -> float:
     """The share that the average keeps at an optimizer step: min(decay, t / (9 + t)).
 
-    t steps came before this one. The first step keeps nothing, so the random weights of the
-    beginning never count, and early on the average spans about the last ninth of the steps.
+    t steps came before this one. The first step keeps nothing, so the initial random weights
+    never count, and early on the average spans about the last ninth of the steps.
     TensorFlow's `ExponentialMovingAverage` with `num_updates` has (1 + t) / (10 + t), the same one
     step ahead.
     """
@@ -28,9 +28,9 @@ def move_average(average: nn.Module, network: nn.Module, decay: float) -> None:
     """average <- decay average + (1 - decay) network, for all weights and statistics.
 
     The means and variances of batch norm are averaged like the weights (Lightning's default). They
-    are averages over batches already, and weights that lie close together have similar ones; a
-    pass over the data to measure those of the averaged weights would cost as much as training
-    steps. Whole numbers, the counts of batches, are copied.
+    are already averages over batches, and similar for similar weights; measuring those of the
+    averaged weights by a pass over the data would cost as much as training steps. Whole numbers,
+    the counts of batches, are copied.
 
     Args:
         average: changed.

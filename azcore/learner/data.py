@@ -3,11 +3,11 @@
 The learner requests games and the actor plays them: a generation of `steps_per_generation` batches
 needs steps x batch_size / samples_per_position new positions, so learning and self-play keep their
 ratio on any machine. Since only whole games count, a generation gets more than it needs, and the
-next one gets less in return. Batches are sampled by a counter (seed, step), so no random state
+next one gets fewer in return. Batches are sampled by a counter (seed, step), so no random state
 needs saving. A thread samples the next batch while the learner takes a step.
-Games from elsewhere can replace self-play: see `azcore.learner.sources`. Where it goes on by itself
-while the learner takes its steps (`azcore.learner.overlap`), games arrive at any time: they are
-saved at once, and enter the window when the next generation begins.
+Games from elsewhere can replace self-play: see `azcore.learner.sources`. If it continues while
+the learner takes its steps (`azcore.learner.overlap`), games arrive at any time: they are saved at
+once, and enter the window when the next generation begins.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer, ReplaySettings
 
 MOST_ON_DISK = 1.25  # times `replay.games_on_disk`; beyond that, the oldest games are dropped
-# Told of self-play: so far, wanted, unit (games or positions); False ends it.
+# Called with the progress of self-play: so far, wanted, unit (games or positions); False ends it.
 Progress = Callable[[int, int, str], bool | None]
 
 
@@ -53,7 +53,7 @@ def draw_batch(
         size: N.
         seed: of the run.
         step: counted through all generations.
-        rows: which of them to make, where others make the rest.
+        rows: which of them to make if other ranks make the rest.
         pin: put it in pinned memory, which a GPU copies while the program continues.
 
     Returns:
@@ -67,10 +67,10 @@ def draw_batch(
 
 
 def compile_sampling(window: ReplayBuffer) -> None:
-    """Compile what draws a batch.
+    """Compile the code that draws a batch.
 
     Args:
-        window: an empty one, which gets a game of one ply.
+        window: an empty one, to which it adds a game of one ply.
     """
     game = window.game
     state = game.initial_state()
@@ -121,14 +121,14 @@ class GenerationLoader:
     ) -> None:
         self._draw, self._size, self._parts = draw, size, parts
         self.generation = 0  # of the current pass, or else of the next
-        self.batch = 0  # next batch of that pass; above 0: its games are already there
+        self.batch = 0  # next batch of that pass; above 0: its games have already arrived
 
     def __len__(self) -> int:
         return self._size
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
         first = self.generation * self._size
-        # After an error, an interrupt or an early stop it waits for one batch at most. For steps of
+        # After an error, an interrupt or an early stop it waits for at most one batch. For steps of
         # 10 ms on 2 cores a second thread was no better: 0.88 to 0.95 instead of 0.98.
         with ThreadPoolExecutor(1, "batches") as thread:
             ahead = thread.submit(self._draw, first + self.batch)
@@ -138,7 +138,7 @@ class GenerationLoader:
                 self.batch = following
                 yield batch
             batch = ahead.result()
-        # The next generation's games are not there yet, so sampling ends with the last step.
+        # The next generation's games have not arrived, so sampling ends with the last step.
         self.generation, self.batch = self.generation + 1, 0
         yield batch
 
@@ -150,7 +150,7 @@ class GenerationLoader:
         generation, batch, parts = state["generation"], state["batch"], state.get("parts", 1)
         if batch and parts != self._parts:
             raise CheckpointError(
-                "a checkpoint from the middle of a generation goes on with the same "
+                "a checkpoint from the middle of a generation resumes with the same "
                 f"trainer.accumulate_grad_batches, {parts!r:.20}, got {self._parts}"
             )
         if not (type(generation) is type(batch) is int and generation >= 0 <= batch < self._size):
@@ -178,8 +178,8 @@ class SelfPlayData(LightningDataModule):
         steps_per_generation: batches per epoch.
         seed: of the run.
         progress: called while a generation's games are played.
-        team: the ranks that learn from the games, of which this one gets them.
-        parts: in which a step takes its batch.
+        team: the ranks that learn from the games, of which this one provides them.
+        parts: into which a step divides its batch.
         on_games: called with a generation's games once they are on disk; after a resume perhaps
             again.
     """
@@ -210,10 +210,10 @@ class SelfPlayData(LightningDataModule):
         self._arrived: list[GameRecord] = []  # on disk, but not in the window yet
         self.total_games = 0  # on disk
         self.total_positions = 0
-        self.keeps_games_since = False  # the checkpoint, where a run resumes
-        self.last_step: int | None = None  # that games pay for; None: self-play was not cut short
+        self.keeps_games_since = False  # the checkpoint, when a run resumes
+        self.last_step: int | None = None  # that games allow; None: self-play was not cut short
         self.was_cut = False  # the self-play of the generation in which a run resumes
-        self._kept_bytes = 0  # size of the game file from which the run goes on
+        self._kept_bytes = 0  # size of the game file from which the run resumes
         source.deliver_to(self._store)
 
     @property
@@ -234,7 +234,7 @@ class SelfPlayData(LightningDataModule):
         return self.loader
 
     def self_play(self) -> None:
-        """Get the games that a generation begins with, and save them to disk.
+        """Get the games for a generation, and save them to disk.
 
         A run that resumes within a generation has them already, unless its self-play was cut short.
         """
@@ -267,7 +267,7 @@ class SelfPlayData(LightningDataModule):
             self.source.play_on(self._wanted(generation + 1))
 
     def _store(self, games: list[GameRecord]) -> None:
-        """Save games to disk, from where they count; one thread at a time."""
+        """Save games to disk, which makes them count; one thread at a time."""
         self.records.append(games)
         self._arrived += games
         self.total_games += len(games)
@@ -281,8 +281,8 @@ class SelfPlayData(LightningDataModule):
         keep = self._settings.games_on_disk
         if keep is None:
             return
-        # Games that are not in the window yet may have come after the last checkpoint, which begins
-        # with a window of its own.
+        # Games that are not yet in the window may be newer than the last checkpoint, which has a
+        # window of its own.
         total = self.total_games - len(self._arrived)
         if total - self.records.forgotten.games > MOST_ON_DISK * keep:
             self.records.forget(total - keep)
@@ -314,9 +314,9 @@ class SelfPlayData(LightningDataModule):
         return Amount(games=0, positions=positions - self.total_positions)
 
     def _steps_paid(self, generation: int) -> int:
-        """The last step for which there are games, in a generation whose self-play was cut short.
+        """The last step that has games, in a generation whose self-play was cut short.
 
-        Of the whole run; it may have been taken already.
+        Counted in the whole run; it may be past.
         """
         steps = self.steps_per_generation
         if self._settings.games_per_generation is not None:
@@ -332,7 +332,7 @@ class SelfPlayData(LightningDataModule):
         return draw_batch(self.buffer, self.batch_size, self._seed, step, rows=rows, pin=pin)
 
     def state_dict(self) -> dict[str, Any]:
-        """Games in play and the size of the game file, from which the window is read back."""
+        """Games in play and the size of the game file, from which a resume reads the window."""
         with self.source.at_rest():
             state = {
                 "source": self.source.state_dict(),
@@ -379,14 +379,14 @@ class SelfPlayData(LightningDataModule):
         self.total_positions = positions + sum(record.num_samples for record in since)
 
     def cut_records(self) -> None:
-        """Cut off the records after the checkpoint, or after the last whole one that is kept.
+        """Truncate the records after the checkpoint, or after the last whole record to keep.
 
-        The whole checkpoint must have been checked before, so that a refused one costs nothing.
+        The caller has checked the whole checkpoint, so that a refused one changes nothing.
         """
         self.records.truncate(self._kept_bytes)
 
     def _games_since(self, size: int) -> list[GameRecord]:
-        """The games after the first `size` bytes of the file; one cut short ends them.
+        """The games after the first `size` bytes of the file, up to an incomplete one.
 
         Raises:
             GameFileError: one of them breaks the rules.
@@ -416,8 +416,8 @@ class SelfPlayData(LightningDataModule):
         referee, found, to_learn = Referee(self.buffer.game), before.games, before.positions
         if found > first:
             raise CheckpointError(
-                f"{self.records.path} has forgotten its first {found:,} games "
-                "(replay.games_on_disk), some of which this checkpoint draws from"
+                f"{self.records.path} has dropped its first {found:,} games "
+                "(replay.games_on_disk), some of which this checkpoint needs"
             )
         self.buffer.begin_after(to_learn)
         for offset, frame in self.records.frames(before.place, size):
@@ -436,14 +436,14 @@ class SelfPlayData(LightningDataModule):
 
 
 class ReceivedGames(LightningDataModule):
-    """What a rank learns from that plays no games: the same window, from rank 0.
+    """The data of a rank that plays no games: the same window, from rank 0.
 
     Args:
         team: the ranks.
         buffer: the window.
         batch_size: N, of all ranks together.
         steps_per_generation: steps per epoch.
-        parts: in which a step takes its batch.
+        parts: into which a step divides its batch.
         seed: of the run.
     """
 

@@ -1,7 +1,7 @@
 """Games from elsewhere, for training and testing (`algorithm=supervised`).
 
 A share of the games is held out: the learner never sees them, so predictions can be measured on
-them. The moves of a game alone decide whether it is held out. So a game that occurs twice is never
+them. Only the moves of a game decide whether it is held out. So a game that occurs twice is never
 on both sides, and a game held out in one run is held out in every other, whatever else they train
 on.
 
@@ -31,7 +31,7 @@ from azcore.storage.replay import ReplayBuffer
 from azcore.storage.transcripts import formats_by_suffix
 
 TARGETS = ("played", "visits")
-BATCH = 256  # positions that a network evaluates at once while it is measured
+BATCH = 256  # positions that a network evaluates at once during the measurement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class SupervisedSettings:
 
 
 def supervised_settings(config: Mapping[str, Any]) -> SupervisedSettings:
-    """The group `supervised`, which commands that do not train have without `enabled`.
+    """The group `supervised`, which lacks `enabled` in commands that do not train.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -81,7 +81,7 @@ def read_games(settings: SupervisedSettings, game: Game) -> Division:
     """The games of all files, divided, with their policy targets.
 
     Raises:
-        SettingError: no file is named, one is missing, or there is nothing to learn from.
+        SettingError: no file is named, one is missing, or all games are held out.
         GameFileError: a record is damaged, is of another game or breaks its rules.
     """
     require(bool(settings.games), "supervised.games", "a list of .azg files", list(settings.games))
@@ -92,7 +92,7 @@ def read_games(settings: SupervisedSettings, game: Game) -> Division:
         require(
             path.is_file() and path.suffix.lower() not in formats_by_suffix(game),
             "supervised.games",
-            "files of game records (.azg), which command=import makes of transcripts",
+            "files of game records (.azg), which command=import makes from transcripts",
             name,
         )
         for record in referee.read(GameFile(path)):
@@ -102,14 +102,14 @@ def read_games(settings: SupervisedSettings, game: Game) -> Division:
                 (division.held_out if is_kept_back else division.learned).append(taught)
     if not division.learned and not division.held_out:
         raise SettingError(
-            f"supervised.games must hold games to learn from, got none in "
+            f"supervised.games must contain games to learn from, got none in "
             f"{', '.join(settings.games)}"
         )
     return division
 
 
 def is_held_out(record: GameRecord, share: float) -> bool:
-    """Whether a game belongs to the `share` of all games that are held out."""
+    """Whether a game belongs to the held-out `share` of all games."""
     moves = (record.start or "").encode() + record.actions.astype("<u2").tobytes()
     return int.from_bytes(hashlib.sha256(moves).digest()[:8], "big") < share * 2**64
 
@@ -120,7 +120,7 @@ def with_targets(record: GameRecord, targets: str) -> GameRecord:
     Args:
         record: as read.
         targets: `played`: pi_a = 1 for the move a that was played (Silver 2017, Methods "Supervised
-            learning"); `visits`: the record's visits where a ply has some, else the move.
+            learning"); `visits`: the record's visits if a ply has some, else the move.
     """
     places = record.visit_offsets.astype(np.int64)
     counts = places[1:] - places[:-1]
@@ -129,7 +129,7 @@ def with_targets(record: GameRecord, targets: str) -> GameRecord:
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     actions = np.repeat(record.actions, sizes)
     visits = np.ones(len(actions), np.uint32)
-    # Places of the plies that keep their visits, in the new arrays and in the old ones.
+    # Places of the plies that keep their visits, in the new and the old arrays.
     new, old = np.repeat(has_visits, sizes), np.repeat(has_visits, counts)
     actions[new], visits[new] = record.visit_actions[old], record.visit_counts[old]
     return replace(
@@ -189,7 +189,7 @@ class GivenGames(GameSource):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["digest"] != self._digest:
             raise CheckpointError(
-                "supervised.games must hold the games that the run began with, got others"
+                "supervised.games must contain the games that the run began with, got others"
             )
         self._is_given = bool(state["is_given"])
 
@@ -199,8 +199,8 @@ class Prediction:
     """How well a network predicts games."""
 
     games: int
-    positions: int  # measured ones
-    accuracy: float  # share of positions whose move the network considers the most probable
+    positions: int  # measured
+    accuracy: float  # share of positions whose move is the network's most probable one
     policy_loss: float  # -pi^T log p, nats
     value_loss: float  # (z - v)^2
 
@@ -227,7 +227,7 @@ def predict(
         logits = np.where(samples.legal_action_mask, policy_logits, -np.inf).astype(np.float64)
         highest = logits.max(axis=1, keepdims=True)
         log_policy = logits - highest - np.log(np.exp(logits - highest).sum(1, keepdims=True))
-        log_policy[~samples.legal_action_mask] = 0.0  # where targets are 0 as well
+        log_policy[~samples.legal_action_mask] = 0.0  # where targets are also 0
         targets = samples.policy_targets
         hits = logits.argmax(1) == targets.argmax(1)
         errors = (samples.value_targets - values) ** 2

@@ -20,8 +20,8 @@ def gradient_norm(network: nn.Module) -> float:
 def dead_channels(network: nn.Module) -> float:
     """The share of channels behind a batch norm that no gradient reaches.
 
-    Behind the norm a rectifier follows: where it is 0 in the whole batch, the gradients of the
-    channel's scale and shift are exactly 0. Networks without batch norm have no dead channels.
+    A rectifier follows the norm: if it is 0 in the whole batch, the gradients of the channel's
+    scale and shift are exactly 0. Networks without batch norm have no dead channels.
     """
     dead: list[torch.Tensor] = []
     for module in network.modules():
@@ -31,14 +31,14 @@ def dead_channels(network: nn.Module) -> float:
 
 
 def explained_variance(games: Sequence[GameRecord]) -> float | None:
-    """How much of the outcomes the values of the searches explain, in games not yet learned from.
+    """How much of the outcomes the searches' values explain, in games not yet learned from.
 
     1 - Var(z - v) / Var(z) over all searched positions, z the outcome and v the root's value, both
-    in the view of the player to move: 1 at best, 0 for what explains nothing. A constant error of
+    in the view of the player to move: 1 at best, 0 without any explanation. A constant error of
     v, such as the optimism of Gumbel's search, does not count.
 
     Returns:
-        None if no position was searched, or all outcomes are the same.
+        None if no position was searched, or all outcomes are equal.
     """
     outcomes, values = [np.zeros(0)], [np.zeros(0)]
     for game in games:

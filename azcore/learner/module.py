@@ -171,16 +171,16 @@ class LearnerModule(LightningModule):
         }
 
     def learning_rate(self, step: int) -> float:
-        """The rate of an optimizer step that is taken now."""
+        """The rate of the current optimizer step."""
         return self.settings.learning_rate(step, self.max_steps, self.time_share())
 
     def on_train_start(self) -> None:
-        """Set the rate of the first step, now that the clock of a resumed run has started again."""
+        """Set the rate of the first step, after the clock of a resumed run has started again."""
         optimizer = self.trainer.optimizers[0]
         optimizer.param_groups[0]["lr"] = self.learning_rate(self.trainer.global_step)
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Follow the step just taken, of one batch or several, with the average; log means."""
+        """Update the average after a step, of one batch or several; log means."""
         if self.average is not None and (batch_idx + 1) % self.trainer.accumulate_grad_batches == 0:
             assert self.settings.weight_averaging is not None
             decay = decay_at(self.trainer.global_step - 1, self.settings.weight_averaging)
@@ -191,7 +191,7 @@ class LearnerModule(LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Describe the game and the network in the checkpoint, and save the weights that play.
 
-        So whoever reads a checkpoint to play needs not know of averages.
+        So readers that only play need not handle averages.
         """
         checkpoint[KEY] = dict(self.description)
         if self.average is not None:
@@ -199,12 +199,12 @@ class LearnerModule(LightningModule):
             checkpoint[_LATEST] = self.network.state_dict()
 
     def save_weights(self, path: Path | str, network: nn.Module, step: int) -> None:
-        """Write a checkpoint of weights alone, which is enough to play.
+        """Write a checkpoint of weights alone, which suffices to play.
 
         Args:
             path: of the checkpoint.
-            network: one like this module's.
-            step: number of optimizer steps behind it.
+            network: with the structure of this module's.
+            step: number of its optimizer steps.
         """
         weights = {
             "state_dict": network.state_dict(prefix="network."),
@@ -215,10 +215,10 @@ class LearnerModule(LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Check a checkpoint against this run's settings, and resume with a new epoch.
 
-        Only values that a run of these settings has are taken from the checkpoint. The new epoch
-        begins if the checkpoint was written at the end of one. Lightning counts such an epoch as
-        unfinished until its last hooks have run, and without a validation loop uses one batch of
-        the next generation for it. So the progress is set to its state a moment after the end.
+        It takes only values that a run of these settings has. The new epoch begins if the
+        checkpoint was written at the end of one. Lightning counts such an epoch as unfinished until
+        its last hooks have run, and without a validation loop uses one batch of the next generation
+        for it. So the progress is set to its state just after the end.
         """
         self._require_like_ours(checkpoint)
         checkpoint["state_dict"] = self._weights_to_load(checkpoint)
@@ -234,8 +234,8 @@ class LearnerModule(LightningModule):
     def _weights_to_load(self, checkpoint: dict[str, Any]) -> dict[str, Tensor]:
         """The latest weights and their average by the names that they have in this module.
 
-        A run that begins to average starts from the latest weights; one that ends it forgets the
-        average.
+        A run that begins to average starts from the latest weights; one that stops averaging drops
+        the average.
 
         Raises:
             CheckpointError: the latest weights are not those of this network.

@@ -1,9 +1,9 @@
-"""Muon for the kernels of convolutions, AdamW for all else, as one optimizer.
+"""Muon for the kernels of convolutions, AdamW for everything else, as one optimizer.
 
 Muon (Jordan 2024, https://kellerjordan.github.io/posts/muon/) replaces the momentum of a matrix by
-the nearest matrix whose singular values are all alike, found by five Newton-Schulz steps. torch has
-it for matrices alone. A kernel [out, in, k, k] is the matrix [out, in k k], as in the author's
-code. Linear layers are left to AdamW: in residual towers they are parts of heads.
+the nearest matrix with equal singular values, found by five Newton-Schulz steps. torch has it only
+for matrices. A kernel [out, in, k, k] is the matrix [out, in k k], as in the author's code. AdamW
+handles linear layers: in residual towers they are parts of heads.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from torch import Tensor, nn
 class MuonWithAdamW(torch.optim.Optimizer):
     """Both steps at one rate: Muon's is scaled to AdamW's usual size (`match_rms_adamw`).
 
-    The state of each parameter is what torch's `Muon` or `AdamW` holds for it, in one group of all
-    parameters, so schedules and checkpoints see an optimizer like any other.
+    The state of each parameter is that of torch's `Muon` or `AdamW`, in one group of all
+    parameters, so schedules and checkpoints see an ordinary optimizer.
 
     Args:
         parameters: of the network.
         lr: the rate.
-        betas: of AdamW; the first is Muon's momentum too.
+        betas: of AdamW; the first is also Muon's momentum.
         weight_decay: of both, apart from the gradient.
     """
 
@@ -54,7 +54,7 @@ class MuonWithAdamW(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step of both; `closure` computes the gradients anew."""
+        """One step of both; `closure` recomputes the gradients."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -83,9 +83,9 @@ def is_kernel(parameter: nn.Parameter) -> bool:
 
 
 def as_matrix(values: Tensor, kernel: nn.Parameter) -> Tensor:
-    """Values of a kernel's shape as a matrix [out, in k k], whose columns lie as the kernel's do.
+    """Values of a kernel's shape as a matrix [out, in k k], with columns in the kernel's layout.
 
-    So the matrix of the kernel itself shares its memory. The order of columns means nothing to
+    So the matrix of the kernel itself shares its memory. The order of columns does not matter to
     Muon.
     """
     if not kernel.is_contiguous():

@@ -1,7 +1,7 @@
 """Batch norm over the rows of all ranks, on any device.
 
-torch's `SyncBatchNorm` runs on GPUs alone, and is no `BatchNorm2d`, which copies of a network for
-search look for. This one is: its weights have the same names, and outside training it is one.
+torch's `SyncBatchNorm` runs only on GPUs, and is not a `BatchNorm2d`, which copies of a network for
+search look for. This one is: its weights have the same names, and outside training it acts as one.
 
 Letters: N rows of this rank, C channels, W ranks.
 """
@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 
 class SynchronisedNorm(nn.BatchNorm2d):
-    """Batch norm whose means and variances in training are those of all ranks' rows together.
+    """Batch norm that in training uses means and variances over the rows of all ranks.
 
-    All ranks have as many rows.
+    All ranks have equally many rows.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -27,7 +27,7 @@ class SynchronisedNorm(nn.BatchNorm2d):
         scaled: Tensor = self._over_ranks(x)
         return scaled
 
-    # In bfloat16, what torch.compile (torch 2.13) makes of the collectives has gradients of NaN.
+    # In bfloat16, torch.compile (torch 2.13) turns the collectives into code with NaN gradients.
     @torch.compiler.disable
     def _over_ranks(self, x: Tensor) -> Tensor:
         mean, variance, count = _moments(x)
@@ -35,7 +35,7 @@ class SynchronisedNorm(nn.BatchNorm2d):
             assert self.num_batches_tracked is not None
             self.num_batches_tracked.add_(1)
             share = self.momentum
-            if share is None:  # all batches count alike
+            if share is None:  # all batches count equally
                 share = 1.0 / float(self.num_batches_tracked)
             self.running_mean.lerp_(mean, share)
             self.running_var.lerp_(variance * (count / (count - 1)), share)
@@ -46,10 +46,10 @@ class SynchronisedNorm(nn.BatchNorm2d):
 
 
 def _moments(x: Tensor) -> tuple[Tensor, Tensor, int]:
-    """Mean and biased variance of each channel over all ranks: [C] twice; and of how many values.
+    """Mean and biased variance of each channel over all ranks, both [C]; and the number of values.
 
-    Squared deviations from a rank's own mean are put together (Chan 1979), which loses no digits
-    where the mean is large.
+    It combines squared deviations from each rank's own mean (Chan 1979), which loses no digits if
+    the mean is large.
     """
     variance, mean = torch.var_mean(x.detach().float(), _all_but_channels(x), correction=0)
     own = torch.stack([mean, variance])
@@ -62,7 +62,7 @@ def _moments(x: Tensor) -> tuple[Tensor, Tensor, int]:
 
 
 class _Normalised(torch.autograd.Function):
-    """(x - mean) / sqrt(variance + eps) * weight + bias; mean and variance depend on x too."""
+    """(x - mean) / sqrt(variance + eps) * weight + bias; mean and variance also depend on x."""
 
     @staticmethod
     def forward(
@@ -82,7 +82,7 @@ class _Normalised(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Of the sum of all ranks' losses: the mean over ranks, which DDP takes, is that of all."""
+        """The gradient of the sum of all ranks' losses, of which DDP takes the mean over ranks."""
         x, weight, mean, inverse = ctx.saved_tensors
         above = gradients[0].float()
         normal = (x.float() - _wide(mean, x)) * _wide(inverse, x)
@@ -115,12 +115,12 @@ def _count(x: Tensor) -> int:
 
 
 def _wide(values: Tensor, x: Tensor) -> Tensor:
-    """[C] as it is spread over x."""
+    """[C] broadcast to the shape of x."""
     return values.view(1, -1, *[1] * (x.ndim - 2))
 
 
 def synchronised(network: nn.Module) -> nn.Module:
-    """The network, whose batch norms of planes now count the rows of all ranks."""
+    """Make the batch norms of a network's planes use the rows of all ranks; returns it."""
     for module in list(network.modules()):
         for name, norm in list(module.named_children()):
             if type(norm) is nn.BatchNorm2d:

@@ -1,4 +1,4 @@
-"""The optimizers of `learner.optimizer`, and what a checkpoint stores of each."""
+"""The optimizers of `learner.optimizer`, and the state of each in a checkpoint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_optimizer(
     """The optimizer of a run, with rate 1: the schedule multiplies it.
 
     So a checkpoint's optimizer holds only its last rate. The gradient of c |theta|^2 is 2 c theta:
-    weight_decay = 2 c. The decay of AdamW and Muon is apart from the gradient.
+    weight_decay = 2 c. The decay of AdamW and Muon is separate from the gradient.
     """
     decay = 2 * settings.l2
     betas = (settings.momentum, _BETA_2)
@@ -35,7 +35,7 @@ def make_optimizer(
 
 
 def _held(name: str, parameter: nn.Parameter) -> tuple[tuple[str, ...], Tensor]:
-    """What an optimizer holds of a parameter, and a tensor of the shape it has there."""
+    """The names in an optimizer's state of a parameter, each with a tensor of its shape."""
     if name == "muon" and is_kernel(parameter):
         return _MOMENTUM, parameter.detach().flatten(1)
     return (_MOMENTUM if name == "sgd" else _MOMENTS), parameter
@@ -58,11 +58,11 @@ def checked_state(
     for index, kept in saved.items():
         what = f"the optimizer's momentum {index!r:.20}"
         if type(index) is not int or not 0 <= index < len(parameters):
-            raise CheckpointError(f"{what} is of no tensor of this network")
+            raise CheckpointError(f"{what} does not belong to a tensor of this network")
         wanted, shape = _held(name, parameters[index])
         if set(kept) != set(wanted):
             raise CheckpointError(
-                f"{what} must hold {', '.join(wanted)} as learner.optimizer={name} does, got "
+                f"{what} must hold {', '.join(wanted)} for learner.optimizer={name}, got "
                 f"{', '.join(map(str, kept)):.100}"
             )
         for part, value in kept.items():

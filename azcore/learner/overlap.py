@@ -1,7 +1,7 @@
-"""Self-play that goes on while the learner takes its steps: `schedule=overlap`.
+"""Self-play that continues while the learner takes its steps: `schedule=overlap`.
 
     each generation begins:  the newest weights play; the learner waits until it has enough games
-    the learner's steps:     self-play goes on with these weights, up to the next generation's games
+    the learner's steps:     self-play continues with these weights, for the next generation's games
 
 So self-play is never more than a generation ahead, nor the learner ahead of its games, and the
 ratio of samples to positions holds on any machine. A game is on disk as soon as it has ended. Which
@@ -33,11 +33,11 @@ LOOK = 1.0  # seconds between two checks whether self-play may continue
 
 
 class OverlappingSelfPlay(SelfPlay):
-    """Self-play on a thread of its own; only between `at_rest` does it stand still.
+    """Self-play on its own thread, paused only within `at_rest`.
 
     Args:
         crew: plays the games.
-        window: the latest games, from which the resignation threshold is found.
+        window: the latest games, which determine the resignation threshold.
         weights_in_play: returns the weights for the next games.
     """
 
@@ -46,27 +46,27 @@ class OverlappingSelfPlay(SelfPlay):
     ) -> None:
         super().__init__(crew=crew, window=window, weights_in_play=weights_in_play)
         self._playing = _FreePlay(crew)
-        self._has_newest = False  # the crew, of this generation's weights
+        self._has_newest = False  # whether the crew has this generation's weights
 
     def deliver_to(self, store: Callable[[list[GameRecord]], None]) -> None:
         self._playing.store = store
 
     def new_games(self, wanted: Amount, progress: Progress) -> list[GameRecord]:
-        """Let self-play go on until these games have been delivered; returns none itself."""
+        """Let self-play continue until it has delivered these games; returns none itself."""
         self._renew()
         self._playing.until(wanted, progress)
         return []
 
     def play_on(self, most: Amount) -> None:
         self._renew()
-        self._has_newest = False  # by the next generation
+        self._has_newest = False  # for the next generation
         self._playing.allow(most)
 
     def _renew(self) -> None:
-        """Let the newest weights play, once in a generation.
+        """Let the newest weights play, once per generation.
 
-        Also if they are those of the generation before, since a process that is lost plays again
-        all that it has played since it last got weights.
+        Even if they equal the previous generation's, since a lost process repeats everything that
+        it has played since it last got weights.
         """
         if not self._has_newest:
             self._crew.set_weights(self._weights_in_play(), self._find_threshold())
@@ -86,7 +86,7 @@ class OverlappingSelfPlay(SelfPlay):
 
 
 class _FreePlay:
-    """Begins rounds of a crew, each worker's after its last one, without waiting for the others.
+    """Begins rounds of a crew: each worker's next as soon as its last one ends, without waiting.
 
     Args:
         crew: to play.
@@ -100,18 +100,18 @@ class _FreePlay:
         self._most = NOTHING
         self._rests, self._is_still, self._is_over = True, True, False
         self._error: BaseException | None = None
-        self._seconds = 0.0  # in which rounds were under way
+        self._seconds = 0.0  # in which rounds were running
         self._thread = threading.Thread(target=self._run, name="self-play schedule", daemon=True)
         self._thread.start()
 
     def allow(self, most: Amount) -> None:
-        """Begin rounds until so much has been made from now on, as soon as nobody wants rest."""
+        """Begin rounds until this much more has been made, once outside `at_rest`."""
         with self._changed:
             self._made, self._most = NOTHING, most
             self._changed.notify_all()
 
     def until(self, wanted: Amount, progress: Progress) -> None:
-        """Make so much, unless `progress` returns False, within `at_rest`, and rest again."""
+        """Within `at_rest`, make this much, unless `progress` returns False, and rest again."""
         self.allow(wanted)
         with self._changed:
             self._rests = False
@@ -129,10 +129,10 @@ class _FreePlay:
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """Within, no round is under way and all games that ended are stored.
+        """Within the block, no round is running and all finished games are stored.
 
         Raises:
-            BaseException: what went wrong in a round.
+            BaseException: as raised in a round.
         """
         with self._changed:
             self._rests = True
@@ -154,13 +154,13 @@ class _FreePlay:
         return made.games < most.games or made.positions < most.positions
 
     def take_seconds(self) -> float:
-        """The seconds in which rounds were under way, since the last call."""
+        """The seconds in which rounds were running, since the last call."""
         with self._changed:
             seconds, self._seconds = self._seconds, 0.0
         return seconds
 
     def close(self) -> None:
-        """End all rounds; games that ended in them are stored."""
+        """End all rounds, storing the games that ended in them."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -188,7 +188,7 @@ class _FreePlay:
                 self._error = None if self._is_over else error
             self._crew.leave_rounds()
             while running.count:
-                with suppress(Exception):  # there is an error to report already
+                with suppress(Exception):  # another error is reported already
                     self._store_all(running.ended())
         finally:
             with self._changed:
@@ -196,7 +196,7 @@ class _FreePlay:
                 self._changed.notify_all()
 
     def _may_begin(self, at_once: bool) -> bool:
-        """Whether rounds may begin now; unless `at_once`, wait until they may or all is over."""
+        """Whether rounds may begin now; unless `at_once`, wait until they may or the end."""
         with self._changed:
             while True:
                 if self._is_over:
@@ -214,7 +214,7 @@ class _FreePlay:
         """Store the games of rounds together, since each time costs a sync of the disk.
 
         Raises:
-            BaseException: what went wrong in one of the rounds; the games of the others are stored.
+            BaseException: as raised in one of the rounds; the games of the others are stored.
         """
         wrong = [error for _, done in ended if (error := done.exception()) is not None]
         well = [done.result() for _, done in ended if done.exception() is None]

@@ -22,7 +22,7 @@ OPTIMIZERS = ("sgd", "adamw", "muon")
 SCHEDULES = ("steps", "cosine")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
 STRATEGIES = ("auto", "ddp")  # auto: ddp on several devices
-MOST_DEVICES, MOST_NODES, MOST_PARTS = 1024, 4096, 65_536  # more than make sense
+MOST_DEVICES, MOST_NODES, MOST_PARTS = 1024, 4096, 65_536  # beyond any sensible use
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # weights are float32, as in players
 # Parameters of Lightning's Trainer that users cannot set.
 DECIDED = {
@@ -36,11 +36,11 @@ DECIDED = {
         (
             "limit_val_batches limit_test_batches limit_predict_batches val_check_interval "
             "check_val_every_n_epoch num_sanity_val_steps inference_mode",
-            "strength is measured by matches, as arena says, and there is no validation loop",
+            "matches measure strength (group arena), and there is no validation loop",
         ),
         (
             "sync_batchnorm",
-            "learner.sync_batch_norm says it, on any device",
+            "learner.sync_batch_norm sets it, on any device",
         ),
         (
             "use_distributed_sampler",
@@ -49,11 +49,11 @@ DECIDED = {
         (
             "callbacks plugins logger default_root_dir enable_checkpointing enable_progress_bar "
             "enable_model_summary enable_autolog_hparams model_registry profiler barebones",
-            "azcore sees to what a run writes and says",
+            "azcore controls what a run writes and prints",
         ),
         (
             "gradient_clip_algorithm benchmark detect_anomaly",
-            "azcore leaves it as Lightning has it",
+            "azcore keeps Lightning's default",
         ),
     )
     for name in names.split()
@@ -64,7 +64,7 @@ DECIDED = {
 class LearnerSettings:
     """How to train; the numbers and their sources are in `conf/learner` and `conf/algorithm`.
 
-    A paper's rates and milestones are stated once, for its own batch size and length of run.
+    A paper's rates and milestones are stated once, for its own batch size and length.
     `rates_by_step` converts them to a run of other sizes.
     """
 
@@ -82,7 +82,7 @@ class LearnerSettings:
     mask_illegal_actions: bool  # in the policy's softmax
     momentum: float
     l2: float
-    weight_averaging: float | None  # share that an average of the weights keeps at a step
+    weight_averaging: float | None  # share that the average of the weights keeps at each step
     sync_batch_norm: bool  # over the rows of all ranks
     compile: bool  # by torch.compile
 
@@ -134,7 +134,7 @@ class LearnerSettings:
 
         A run with a time limit ends at whichever limit comes first, so it passes a milestone either
         in steps or in time. The cosine (Loshchilov and Hutter 2017, equation 5, without restarts)
-        takes the share of either that is larger.
+        takes the larger share of the two.
 
         Args:
             step: the optimizer step.
@@ -199,18 +199,18 @@ class PluginSettings:
                 self._point(part.name)
 
     def function(self, part: str) -> Any:
-        """The function that a setting names; None: no package's.
+        """The function that a setting names; None: no function.
 
         Raises:
-            SettingError: it cannot be imported, or is no function.
+            SettingError: it cannot be imported, or is not a function.
         """
         return None if getattr(self, part) is None else loaded(self._point(part))
 
     def subclass(self, part: str, own: type[T]) -> type[T]:
-        """The class that a setting names, or azcore's own, of which it is a subclass.
+        """The class that a setting names, a subclass of azcore's own; by default that one.
 
         Raises:
-            SettingError: it cannot be imported, or is no such class.
+            SettingError: it cannot be imported, or is not such a class.
         """
         return own if getattr(self, part) is None else loaded(self._point(part), own)
 
@@ -281,7 +281,7 @@ class TrainerSettings:
         return self.devices * self.num_nodes
 
     def require_shares(self, batch_size: int) -> None:
-        """Refuse a batch that cannot be shared out alike.
+        """Refuse a batch that cannot be divided equally.
 
         Raises:
             SettingError: naming the numbers.
@@ -291,8 +291,8 @@ class TrainerSettings:
             require(
                 batch_size % shares == 0 and batch_size >= 2 * shares,
                 "learner.batch_size",
-                f"a multiple of {shares:,}, twice that or more, as trainer.devices x "
-                "trainer.num_nodes x trainer.accumulate_grad_batches share it out alike",
+                f"a multiple of {shares:,}, twice that or more, to divide equally by "
+                "trainer.devices x trainer.num_nodes x trainer.accumulate_grad_batches",
                 batch_size,
             )
 
@@ -305,7 +305,7 @@ class TrainerSettings:
         return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
 
 
-# What a run does not keep, since it belongs to the machine.
+# Settings that a run does not keep, since they belong to the machine.
 ON_ONE_DEVICE: Mapping[str, Any] = {"devices": 1, "num_nodes": 1, "strategy": "auto"}
 
 

@@ -22,7 +22,7 @@ Progress = Callable[[Amount], bool | None]
 
 
 class GameSource(ABC):
-    """Provides the games that each generation begins with."""
+    """Provides the games for each generation."""
 
     @abstractmethod
     def new_games(self, wanted: Amount, progress: Progress) -> list[GameRecord]:
@@ -30,25 +30,25 @@ class GameSource(ABC):
 
         Args:
             wanted: minimum for the generation; above 0.
-            progress: called with the amount so far; False ends it before there are enough.
+            progress: called with the amount so far; False ends it early.
         """
 
     def deliver_to(self, store: Callable[[list[GameRecord]], None]) -> None:  # noqa: B027
-        """Set the function to call, on any thread, with games that end while none are asked for."""
+        """Set the function to call, on any thread, with games that end between requests."""
 
     def play_on(self, most: Amount) -> None:  # noqa: B027
-        """Games may go on by themselves, until there are so many more."""
+        """Allow games to continue on their own, until there are this many more."""
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """Within, no game goes on by itself, and all that ended have been delivered."""
+        """Within the block, no game continues, and all finished ones have been delivered."""
         yield
 
     def close(self) -> None:  # noqa: B027
-        """Play no more."""
+        """Stop playing, for good."""
 
     def longest_in_play(self) -> int:
-        """Plies of the longest game in play; 0: none is."""
+        """Plies of the longest game in play; 0: no game."""
         return 0
 
     @abstractmethod
@@ -61,7 +61,7 @@ class GameSource(ABC):
 
     @abstractmethod
     def in_words(self) -> str:
-        """A description of what it holds, printed at the start of a run."""
+        """A description of its content, printed at the start of a run."""
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class SelfPlay(GameSource):
 
     Args:
         crew: plays the games.
-        window: the latest games, from which the resignation threshold is found.
+        window: the latest games, which determine the resignation threshold.
         weights_in_play: returns the weights for the next games.
     """
 
@@ -103,7 +103,7 @@ class SelfPlay(GameSource):
         return self._crew.longest_in_play()
 
     def _find_threshold(self) -> float | None:
-        """The threshold of resignation for the games to come."""
+        """The resignation threshold for the next games."""
         settings = self._crew.settings
         if settings.resignation:
             self._threshold = resignation.threshold(
@@ -112,7 +112,7 @@ class SelfPlay(GameSource):
         return self._threshold
 
     def _played_out(self) -> Iterator[GameRecord]:
-        """The latest games to measure resignation on; older ones would reflect older weights."""
+        """The latest games on which to measure resignation; older ones reflect older weights."""
         return islice(self._window.played_out(), self._crew.settings.resignation_games)
 
     def take_statistics(self) -> ActorStatistics:
@@ -123,7 +123,7 @@ class SelfPlay(GameSource):
     def metrics(self, games: list[GameRecord]) -> dict[str, float]:
         if self._threshold is None:
             return {}
-        # Recent thresholds, applied to the games that were played to their end.
+        # Recent thresholds, applied to the games played to their end.
         found = resignation.measured(self._played_out())
         row = {
             "resign_threshold": self._threshold,

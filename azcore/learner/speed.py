@@ -20,8 +20,8 @@ def feeding_ratio(
 ) -> float:
     """Steps/s with batches sampled as in training, divided by those with one batch in memory.
 
-    Whole generations of both kinds are timed in turn. As in training, the learner waits for a
-    generation's first batch, which cannot be sampled before the generation's games are there.
+    Whole generations of both kinds are timed alternately. As in training, the learner waits for a
+    generation's first batch, which cannot be sampled before the generation's games arrive.
 
     Args:
         draw: returns the batch of a step.

@@ -1,4 +1,4 @@
-"""The ranks of a learner on several devices, and what they tell each other.
+"""The ranks of a learner on several devices, and their messages.
 
 Rank 0 is the run: it plays, measures and saves. The others only learn. Each holds the whole window
 and makes the same choice of positions for a step as a single rank would, from the seed and the
@@ -6,7 +6,7 @@ step; it then builds its own share of the rows. Lightning averages the gradients
 the shares' means is the mean of the batch.
 
 Two groups connect them. The default one carries gradients and figures, on the devices. The other,
-of gloo, carries what rank 0 tells: games, a checkpoint, the time. There the others wait while rank
+of gloo, carries rank 0's messages: games, a checkpoint, the time. There the others wait while rank
 0 plays, however long that takes, and no GPU waits with them.
 """
 
@@ -24,14 +24,14 @@ from torch import Tensor, nn
 from azcore.storage.game_record import FRAME, GameRecord, parse_frame
 from azcore.storage.replay import ReplayBuffer
 
-# Between two messages of rank 0 lie self-play and matches of any length. A rank that is lost is
-# noticed by its process and its connections, so no limit is needed; gloo wants one.
+# Between two messages of rank 0 lie self-play and matches of any length. Processes and connections
+# reveal a lost rank, so no limit is needed, but gloo requires one.
 LONGEST = timedelta(days=365)
 _MOST_BYTES = 1 << 24  # of games in a message, about
 
 
 class Team:
-    """One rank's view of all ranks; of a learner on one device, which tells nobody anything.
+    """One rank's view of all ranks; on one device, it sends nothing.
 
     Args:
         rank: of this process.
@@ -47,19 +47,19 @@ class Team:
         return self.size > 1
 
     def connect(self) -> None:
-        """Meet the others, once torch's default group is there."""
+        """Connect to the others, once torch's default group exists."""
         self._control = dist.new_group(backend="gloo", timeout=LONGEST)
 
     # -- from rank 0 to all ----------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Send bytes to all others; rank 0 alone."""
+        """Send bytes to all others; only on rank 0."""
         if self.is_many:
             self._broadcast(torch.tensor([len(data)]))
             self._broadcast(torch.frombuffer(bytearray(data), dtype=torch.uint8))
 
     def receive(self) -> bytes:
-        """Wait for what rank 0 sends."""
+        """Wait for bytes from rank 0."""
         length = self._broadcast(torch.zeros(1, dtype=torch.int64))
         data = self._broadcast(torch.empty(int(length), dtype=torch.uint8))
         return data.numpy().tobytes()
@@ -71,7 +71,7 @@ class Team:
         return float(self._broadcast(torch.tensor([number], dtype=torch.float64)))
 
     def meet(self) -> None:
-        """Wait until rank 0 is here."""
+        """Wait until rank 0 arrives here."""
         self.agree(0.0)
 
     def _broadcast(self, tensor: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ class Team:
     # -- games -----------------------------------------------------------------------------------
 
     def send_games(self, games: Iterable[GameRecord], window_games: int) -> None:
-        """Send games that enter the window, as the game file would hold them.
+        """Send games that enter the window, in the format of the game file.
 
         Args:
             games: oldest first.
@@ -96,7 +96,7 @@ class Team:
     def passed_on(
         self, games: Iterable[GameRecord], window_games: int, skip: int = 0
     ) -> Iterator[GameRecord]:
-        """The same games, all but the first `skip` of which have been sent once it ends."""
+        """Yield these games; once exhausted, it has sent all but the first `skip`."""
         if not self.is_many:
             yield from games
             return
@@ -120,7 +120,7 @@ class Team:
         """Wait for games from rank 0 and add them to the window.
 
         Raises:
-            GameFileError: what came are no games.
+            GameFileError: the bytes are not games.
         """
         is_last = False
         while not is_last:
@@ -132,7 +132,7 @@ class Team:
     # -- among all, on their devices -------------------------------------------------------------
 
     def means(self, figures: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The mean over all ranks of each figure, which all have by the same names."""
+        """The mean over all ranks of each figure, with the same names on all."""
         if not self.is_many:
             return dict(figures)
         values = torch.stack([value.detach().float() for value in figures.values()])
@@ -156,7 +156,7 @@ class Team:
 
 
 def _records_in(frames: bytes) -> Iterator[GameRecord]:
-    """The games in frames that follow one another."""
+    """The games in consecutive frames."""
     at = 0
     while at < len(frames):
         _, length, _ = FRAME.unpack_from(frames, at)
@@ -169,8 +169,8 @@ def _records_in(frames: bytes) -> Iterator[GameRecord]:
 class Share:
     """Which rows of a step's batch this rank learns from at once.
 
-    A step takes its batch in `parts` passes, one after the other, each of which all ranks share.
-    So batch b of the loader is pass b modulo `parts` of step b // `parts`.
+    A step takes its batch in `parts` consecutive passes, each divided among all ranks. So batch b
+    of the loader is pass b modulo `parts` of step b // `parts`.
     """
 
     rank: int = 0

@@ -56,7 +56,7 @@ def test_decay_of_adamw_is_apart_from_the_gradient() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda s: s.update({7: s[0]}), "momentum 7 is of no tensor of this network"),
+        (lambda s: s.update({7: s[0]}), "momentum 7 does not belong to a tensor of this network"),
         (lambda s: s[0].update(exp_avg=torch.zeros(5)), r"must be torch.float32 \[2, 3\]"),
         (lambda s: s[0].update(step=torch.zeros(2)), r"must be torch.float32 \[\], got"),
         (lambda s: s[0].pop("exp_avg_sq"), "must hold exp_avg, exp_avg_sq, step"),
