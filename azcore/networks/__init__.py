@@ -1,4 +1,4 @@
-"""Networks that evaluate positions: how they are built, run, saved and loaded.
+"""Networks that evaluate positions: builds, runs, saves and loads them.
 
 Begin at `contract.NetworkSettings`, which a custom network subclasses. `towers` and `heads` are the
 papers' networks; `pooled`, with its `blocks`, and `transformer` came after them. `registry` finds

@@ -62,14 +62,14 @@ class Conditions:
     device: torch.device
     dtype: torch.dtype  # float32 or bfloat16
     cores: int  # of the CPU, for all callers together
-    callers: int  # threads that will evaluate at once, each by `Evaluator.for_another_thread`
+    callers: int  # concurrent threads, each with `Evaluator.for_another_thread`
 
 
 class Backend(ABC):
-    """Makes evaluators of networks."""
+    """Makes evaluators from networks."""
 
     def wanted_instead(self, device: torch.device) -> str | None:
-        """What `evaluator.backend` must be if this backend cannot run; None: it can."""
+        """What `evaluator.backend` must be if this backend cannot run; None: it can run."""
         return None
 
     @abstractmethod
@@ -152,7 +152,7 @@ def backend_named(name: str) -> Backend:
     """An installed backend.
 
     Raises:
-        SettingError: there is none of that name, or it cannot be loaded.
+        SettingError: the name is unknown, or it cannot be loaded.
     """
     point = named(GROUP, name, "evaluator.backend", "auto")
     return loaded(point, Backend)()  # type: ignore[type-abstract]
@@ -162,7 +162,7 @@ def require_runnable(name: str, device: torch.device) -> None:
     """Refuse a value of `evaluator.backend`.
 
     Raises:
-        SettingError: there is none of that name, or it cannot run on the device.
+        SettingError: the name is unknown, or it cannot run on the device.
     """
     if name != "auto":
         wanted = backend_named(name).wanted_instead(device)
@@ -170,10 +170,10 @@ def require_runnable(name: str, device: torch.device) -> None:
 
 
 def choose_device(device: str | None) -> torch.device:
-    """The device to use: `auto` is CUDA if there is a GPU, else the CPU; else a name of torch's.
+    """The device to use: for `auto`, CUDA if there is a GPU, else the CPU; else torch's name.
 
     Raises:
-        SettingError: torch does not know or have the device.
+        SettingError: torch does not know the device, or it is missing.
     """
     require(device is not None, "device", "auto, or a device as torch names it", device)
     assert device is not None

@@ -1,7 +1,7 @@
 """The residual blocks of `network=pooled_res`, in the style that its settings name.
 
 Global pooling as in Wu 2019 (arXiv:1902.10565), section 3.3: a 3x3 convolution sees a few cells,
-but a ko, a ladder or the state of the endgame depends on far ones.
+but a ko, a ladder or the state of the endgame depends on distant ones.
 
 Letters: N batch, K channels, P pooled channels, H rows, W columns.
 """
@@ -34,16 +34,16 @@ class GlobalPool(nn.Module):
 
 
 class NormActivation(nn.Sequential):
-    """Batch norm, activation: [N, K, H, W] -> the same."""
+    """Batch norm, activation: [N, K, H, W] -> [N, K, H, W]."""
 
     def __init__(self, channels: int, style: Style) -> None:
         super().__init__(nn.BatchNorm2d(channels), style.activation())
 
 
 class SqueezeExcite(nn.Module):
-    """Scales and shifts each channel by what the means of all say: [N, K, H, W] -> the same.
+    """Scales and shifts each channel by a function of all means: [N, K, H, W] -> [N, K, H, W].
 
-    sigmoid(scale) x + shift, as lc0 has it; Hu 2018 (arXiv:1709.01507) only scales.
+    sigmoid(scale) x + shift, as in lc0; Hu 2018 (arXiv:1709.01507) only scales.
     """
 
     def __init__(self, channels: int, style: Style) -> None:
@@ -60,7 +60,7 @@ class SqueezeExcite(nn.Module):
 
 
 class Residual(nn.Module, ABC):
-    """Adds to its input what its layers make of it: [N, K, H, W] -> the same.
+    """Adds the output of its layers to its input: [N, K, H, W] -> [N, K, H, W].
 
     An activation follows the sum, as in the papers' tower; or batch norm and activation come before
     each convolution, and nothing follows the sum (He 2016, arXiv:1603.05027).
@@ -75,12 +75,12 @@ class Residual(nn.Module, ABC):
 
     @abstractmethod
     def inside_of(self, x: Tensor) -> Tensor:
-        """The layers but for the first activation and the last convolution."""
+        """The layers except the first activation and the last convolution."""
 
     @property
     @abstractmethod
     def last(self) -> nn.Sequential:
-        """The last layer, of `last_convolution`; [N, K, H, W] to add."""
+        """The last layer, from `last_convolution`; returns [N, K, H, W] to add."""
 
     def all_but_last(self, x: Tensor) -> Tensor:
         return self.inside_of(self.before(x))
@@ -97,7 +97,7 @@ def opening(planes: int, channels: int, kernel: int, style: Style) -> nn.Module:
 
 
 def ending(channels: int, style: Style) -> nn.Module:
-    """What follows a row of blocks: the norm and activation that were left to the next."""
+    """What follows a row of blocks: the norm and activation that begin the next block."""
     return NormActivation(channels, style) if style.preactivation else nn.Identity()
 
 
@@ -124,7 +124,7 @@ class PlainBlock(Residual):
 
 
 class PooledBlock(Residual):
-    """Two 3x3 convolutions, the first of which adds what is elsewhere.
+    """Two 3x3 convolutions, the first of which adds information from the whole board.
 
     A quarter of the first layer's channels are pooled; a linear layer turns them into a bias for
     each of the others.
@@ -158,9 +158,9 @@ class NestedBlock(Residual):
 
     Args:
         channels: K, in and out.
-        inner: how many blocks there are inside.
+        inner: number of blocks inside.
         is_pooled: whether the first of them is a `PooledBlock`.
-        style: of all; there is no `SqueezeExcite` inside.
+        style: of all; without `SqueezeExcite` inside.
     """
 
     def __init__(self, channels: int, inner: int, is_pooled: bool, style: Style) -> None:

@@ -21,7 +21,7 @@ class NetworkSettings(ABC):
     """The name and size of a network; the numbers are in `conf/network`.
 
     Every network has the three sizes, since scales and a game's presets set them. Each network
-    defines what a block is. A subclass adds fields of its own (`azcore.settings.build` lists the
+    defines what a block is. A subclass adds its own fields (`azcore.settings.build` lists the
     types) and refuses invalid values in `__post_init__`.
     """
 
@@ -36,7 +36,7 @@ class NetworkSettings(ABC):
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The auxiliary targets that the network predicts where a game states them.
+        """The auxiliary targets that the network predicts if a game states them.
 
         Some of `azcore.storage.targets.TARGETS`. Then `build` returns an `AuxiliaryNetwork`.
         """
@@ -53,7 +53,7 @@ class NetworkSettings(ABC):
         Returns:
             A module that takes observations [N, C, H, W], whole numbers from 0 to 255 in any dtype,
             and returns policy logits [N, A] and values [N] in [-1, 1], view of the player to move.
-            When the module is not training, row i depends on observation i alone.
+            Outside training, row i depends only on observation i.
 
         Raises:
             SettingError: the network cannot play this game.
@@ -82,4 +82,4 @@ class AuxiliaryNetwork(nn.Module, ABC):
 
     @abstractmethod
     def for_play(self) -> None:
-        """Remove whatever `forward` does not use, so that a copy for search computes no more."""
+        """Remove everything that `forward` does not use, so that a copy for search is as cheap."""

@@ -30,7 +30,7 @@ def network_cost(network: nn.Module, game: Game) -> NetworkCost:
     counted = copy.deepcopy(network).cpu().eval()
     if isinstance(counted, AuxiliaryNetwork):
         counted.for_play()
-    # Of attention, torch counts the products of its plain formula alone.
+    # For attention, torch counts only the products of its plain formula.
     plain = sdpa_kernel(SDPBackend.MATH)
     with FlopCounterMode(display=False) as counter, torch.no_grad(), plain:
         counted(torch.zeros((1, *game.observation_shape)))

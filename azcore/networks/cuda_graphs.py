@@ -1,7 +1,7 @@
-"""Runs a network for search on an NVIDIA GPU as CUDA graphs, one for each size of batch.
+"""Runs a network for search on an NVIDIA GPU as CUDA graphs, one per batch size.
 
-Python launches every kernel of a network by itself, some sixty for six blocks, and holds the lock
-of the interpreter meanwhile, for which the threads of self-play then wait. A graph launches them
+Python launches every kernel of a network separately, about sixty for six blocks, and meanwhile
+holds the interpreter's lock, for which the threads of self-play then wait. A graph launches them
 all in one call that needs no lock.
 """
 
@@ -22,19 +22,19 @@ from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks.evaluator import HostMemory, NetworkEvaluator
 from azcore.networks.fusing import can_fuse, fused, planes_taken
 
-# Two streams that are captured at once would share a generator of random numbers.
+# Two streams captured at once would share a generator of random numbers.
 _CAPTURE = threading.Lock()
-# By stream: torch has 32 and then gives them out again, and nobody may use one that is captured.
+# By stream: torch reuses its 32 streams, and nobody may use one during its capture.
 _TURNS: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
 # Torch's map of cuBLAS workspaces, one for all threads, has had a lock since 2.10.
 WORKSPACES_ARE_LOCKED = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 11)
 WARM_UPS = 2  # runs before a capture, in which libraries choose their kernels
 USES_BEFORE_CAPTURE = 2  # of a size: a capture takes 20 to 60 ms, as long as many evaluations
-TRIES_AGAIN = 10_000  # uses of a size after which it is captured, if there was no memory for it
+TRIES_AGAIN = 10_000  # uses of a size after which to retry a capture that ran out of memory
 
 
 def size_of_graph(positions: int) -> int:
-    """The size of the graph that evaluates so many positions: at most an eighth of it is wasted.
+    """The size of the graph for this many positions: it wastes at most an eighth.
 
     Sizes have four significant bits, so that there are few.
     """
@@ -47,14 +47,14 @@ class CudaGraphEvaluator(NetworkEvaluator):
 
     Args:
         network: returns logits [S, A] and values [S] for observations [S, C, H, W], by the same
-            kernels whatever the observations.
+            kernels for all observations.
         game: of the observations.
         device: where to run, a CUDA device.
         dtype: precision to run in.
 
     Raises:
         SettingError: the network cannot be captured.
-        torch.OutOfMemoryError: there is no memory for it, or for a batch later.
+        torch.OutOfMemoryError: out of memory, here or at a later batch.
     """
 
     def __init__(
@@ -78,14 +78,14 @@ class CudaGraphEvaluator(NetworkEvaluator):
             ) from error
 
     def _fuse(self) -> None:
-        """Use cuDNN's fused kernels, where they are there for this network and precision."""
+        """Use cuDNN's fused kernels if they exist for this network and precision."""
         if not can_fuse():
             return
         plain = self._network
         assert isinstance(plain, nn.Module)
         instead = fused(plain)
         with self._on_stream(), torch.inference_mode():
-            draw = torch.Generator(self.device).manual_seed(1)  # the run's own stays as it is
+            draw = torch.Generator(self.device).manual_seed(1)  # leaves the run's own unchanged
             observations = torch.randint(
                 0, 2, (4, *self._shape), device=self.device, generator=draw
             )
@@ -98,7 +98,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
         self._turn = _TURNS[self._stream.cuda_stream]
         self._graphs: dict[int, _Graph] = {}
         self._uses: Counter[int] = Counter()
-        self._pool: Any = None  # torch's handle of the memory that this thread's graphs share
+        self._pool: Any = None  # torch's handle of the memory shared by this thread's graphs
         # A server blocks instead of spinning, as its clients need the cores.
         self._ended = None if host is None else self._blocking_event()
         self._host = host
@@ -127,7 +127,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
         return other
 
     def load(self, other: NetworkEvaluator) -> None:
-        with self._turn:  # a stream that is shared may be captured
+        with self._turn:  # another thread may capture a shared stream
             super().load(other)
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
@@ -166,7 +166,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
         return evaluate
 
     def _run(self, graph: _Graph) -> None:
-        """Launch a graph and wait for its results, without the lock of the interpreter."""
+        """Launch a graph and wait for its results, without the interpreter's lock."""
         assert self._stream is not None
         with self._on_stream():
             graph.replay()
@@ -180,11 +180,11 @@ class CudaGraphEvaluator(NetworkEvaluator):
         size, planes, *board = observations.shape
         wide = torch.zeros((size, self._planes, *board), dtype=self.dtype, device=self.device)
         wide = wide.contiguous(memory_format=torch.channels_last)
-        wide[:, :planes].copy_(observations)  # in one step, as it happens in the graph
+        wide[:, :planes].copy_(observations)  # in one step, as in the graph
         return wide
 
     def _graph_for(self, positions: int) -> _Graph | None:
-        """The graph for a batch; None as long as its size is rare, or with no positions."""
+        """The graph for a batch; None for rare sizes and empty batches."""
         size = size_of_graph(positions)
         if size in self._graphs or not positions:
             return self._graphs.get(size)
@@ -193,7 +193,9 @@ class CudaGraphEvaluator(NetworkEvaluator):
             return None
         try:
             return self._captured(size)
-        except torch.OutOfMemoryError:  # a graph keeps its own; without one, batches share it
+        except (
+            torch.OutOfMemoryError
+        ):  # a graph keeps its own memory; without one, batches share it
             self._uses[size] = -TRIES_AGAIN
             return None
 
@@ -207,7 +209,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
     def _new_graph(self, size: int, host: HostMemory | None) -> _Graph:
         with _CAPTURE, self._on_stream(), torch.inference_mode():
             if self._pool is None:
-                # Graphs of earlier weights leave their memory to nobody until it is given back.
+                # The memory of earlier weights' graphs is unusable until it is released.
                 torch.cuda.empty_cache()
                 self._pool = torch.cuda.graph_pool_handle()
             observations = torch.zeros((size, *self._shape), dtype=torch.uint8, device=self.device)
@@ -247,11 +249,11 @@ class _Graph:
         for _ in range(WARM_UPS):
             run()
         torch.cuda.current_stream().synchronize()
-        # Workspaces of the warm-ups would be freed by whoever tidies up, such as Lightning, while
-        # the graph still uses them. Those made during the capture lie in the graph's own memory.
+        # A cleanup, such as Lightning's, would free workspaces of the warm-ups while the graph
+        # still uses them. Workspaces made during the capture lie in the graph's own memory.
         _forget_workspaces()
         graph = torch.cuda.CUDAGraph()
-        # Other threads go on evaluating, and may allocate memory.
+        # Other threads continue to evaluate, and may allocate memory.
         graph.capture_begin(pool, capture_error_mode="thread_local")
         try:
             results = run()
@@ -260,7 +262,7 @@ class _Graph:
                     torch.from_numpy(place[:size]).copy_(result, non_blocking=True)
         except BaseException:
             with contextlib.suppress(Exception):
-                graph.capture_end()  # fails, and then leaves the allocator in the middle of it
+                graph.capture_end()  # fails, and would leave the allocator in mid-capture
             with contextlib.suppress(Exception):
                 torch._C._cuda_endAllocateToPool(wide.device.index or 0, pool)
             raise
@@ -277,6 +279,6 @@ class _Graph:
 
 
 def _forget_workspaces() -> None:
-    """Let cuBLAS ask for new memory to work in, where other threads may be using it meanwhile."""
+    """Let cuBLAS allocate new workspaces, even while other threads use the old ones."""
     if WORKSPACES_ARE_LOCKED:
         torch._C._cuda_clearCublasWorkspaces()

@@ -18,7 +18,7 @@ from azcore.search.evaluators import Evaluator
 
 
 class HostMemory(NamedTuple):
-    """Where one thread's observations and results lie; a batch fills the first rows.
+    """The memory of one thread's observations and results; a batch fills the first rows.
 
     For a GPU it is pinned, so that the GPU copies from and to it.
     """
@@ -54,7 +54,7 @@ class NetworkEvaluator(Evaluator):
         copied = copied.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         copied.requires_grad_(False)
         self._network = torch.compile(copied, dynamic=True) if compiled else copied
-        # Simultaneous first calls would each compile, and torch stores eight versions at most.
+        # Simultaneous first calls would each compile, and torch stores at most eight versions.
         self._first_calls = threading.Lock()
         self._is_ready = not compiled
         if self.device.type == "cuda":  # the copy was written on this thread's stream
@@ -74,7 +74,7 @@ class NetworkEvaluator(Evaluator):
         return other
 
     def evaluate_held(self, positions: int) -> None:
-        """Evaluate the first positions of the memory of `with_memory`; the results go there too."""
+        """Evaluate the first positions in the memory of `with_memory`, with results in it, too."""
         assert self._host is not None
         logits, values = NetworkEvaluator.evaluate(self, self._host.observations[:positions])
         self._host.policy_logits[:positions] = logits
@@ -88,7 +88,7 @@ class NetworkEvaluator(Evaluator):
         return mine.state_dict().keys() == its.state_dict().keys()
 
     def load(self, other: NetworkEvaluator) -> None:
-        """Take over the weights of one that `can_load` allows, while no thread evaluates."""
+        """Copy the weights of a network that `can_load` allows, while no thread evaluates."""
         mine, its = self._network, other._network
         assert isinstance(mine, nn.Module)
         assert isinstance(its, nn.Module)
@@ -136,11 +136,11 @@ class NetworkEvaluator(Evaluator):
         return torch.cuda.stream(self._stream)
 
     def _loaded(self, observations: ByteArray) -> torch.Tensor:
-        """The bytes, widened on the device: this transfers a quarter to half as much."""
+        """The bytes, widened on the device, which transfers a quarter to half as much."""
         return self.widened(self._pinned(observations).to(self.device, non_blocking=True))
 
     def _pinned(self, observations: ByteArray) -> torch.Tensor:
-        """The bytes in memory from which a GPU can copy at any time."""
+        """The bytes in pinned memory, from which a GPU can copy at any time."""
         batch = torch.from_numpy(np.ascontiguousarray(observations))
         return batch if self._stream is None else batch.pin_memory()
 

@@ -17,9 +17,9 @@ from azcore.networks.towers import PlaneScale
 def folded(module: nn.Module) -> nn.Module:
     """A copy for inference with all scaling layers folded into the convolutions.
 
-    These are the batch norm after each convolution, and the scale of the planes before the first.
-    A batch norm that follows no convolution becomes a `ChannelScale`. Heads for auxiliary targets
-    are left out.
+    These are the batch norm after each convolution, and the scale of the planes before the first. A
+    batch norm that does not follow a convolution becomes a `ChannelScale`. Heads for auxiliary
+    targets are left out.
     """
     module = copy.deepcopy(module).eval()
     if isinstance(module, AuxiliaryNetwork):
@@ -41,7 +41,7 @@ def folded(module: nn.Module) -> nn.Module:
 
 
 class ChannelScale(nn.Module):
-    """What a batch norm does outside training: scales and shifts each channel of [N, K, H, W]."""
+    """A batch norm outside training: scales and shifts each channel of [N, K, H, W]."""
 
     def __init__(self, norm: nn.BatchNorm2d) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """Rewrites a folded network for an NVIDIA GPU: convolution, bias, skip and ReLU as one kernel.
 
-As kernels of their own, bias, skip and ReLU each read and write all features again, which takes as
-long as the convolution. cuDNN does them in its convolution. It also has faster kernels where the
-number of planes is a multiple of eight, so the first convolution gets planes of zeros.
+As separate kernels, bias, skip and ReLU each read and write all features again, which takes as long
+as the convolution. cuDNN does them in its convolution. It also has faster kernels if the number of
+planes is a multiple of eight, so the first convolution gets additional planes of zeros.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CLOSE = 0.05  # of the largest number: rounding in bfloat16, through tens of lay
 class FusedConvolution(nn.Module):
     """ReLU of a convolution, or of the sum of one and its skip: [N, C, H, W] -> [N, K, H, W].
 
-    Planes beyond the convolution's, up to a multiple of `MULTIPLE`, may follow and do not count.
+    Planes beyond the convolution's, up to a multiple of `MULTIPLE`, may follow and are ignored.
 
     Args:
         convolution: folded.
@@ -71,7 +71,7 @@ class FusedResidual(nn.Module):
 
 
 class _AllButLast(nn.Module):
-    """The layers of a residual block but for its last convolution."""
+    """The layers of a residual block without its last convolution."""
 
     def __init__(self, block: Residual) -> None:
         super().__init__()
@@ -82,10 +82,10 @@ class _AllButLast(nn.Module):
 
 
 class FusedPooling(nn.Module):
-    """All but the last convolution of a `PooledBlock`, with its two convolutions as one.
+    """A `PooledBlock` without its last convolution, with its two convolutions as one.
 
-    The pooled channels stay behind the others in the result, which saves a copy, and mean nothing
-    there: the last convolution has weights of zero for them.
+    The pooled channels stay after the others in the result, which saves a copy, without effect: the
+    last convolution has weights of zero for them.
     """
 
     def __init__(self, block: PooledBlock) -> None:
@@ -125,7 +125,7 @@ class FusedPooledNetwork(nn.Module):
         self.weight = _joined([local, *pooled])
         self.pooled_bias = _constant(torch.cat([_bias(one) for one in pooled])[:, None, None])
         self.pool = GlobalPool()
-        # It pools h means of the policy's head, h of the value's, then as many maxima.
+        # It pools h means of the policy head, h of the value head, then as many maxima.
         policy, value = [0, 2], [1, 3]
         layers = [(head.bias, policy), *((other, policy) for other in head.others.values())]
         layers.append((network.value_hidden[1], value))
@@ -162,13 +162,13 @@ def _first_convolution(layers: nn.Module) -> nn.Conv2d:
 
 
 def _joined(convolutions: Sequence[nn.Conv2d]) -> nn.Parameter:
-    """The weights of one convolution for those of several."""
+    """The weights of one convolution in place of several."""
     weight = torch.cat([convolution.weight.detach() for convolution in convolutions])
     return _constant(weight.contiguous(memory_format=torch.channels_last))
 
 
 def _bias(layer: nn.Conv2d) -> Tensor:
-    assert layer.bias is not None  # of folding
+    assert layer.bias is not None  # from folding
     return layer.bias.detach()
 
 
@@ -183,7 +183,7 @@ def can_fuse() -> bool:
 
 
 def fused(network: nn.Module) -> nn.Module:
-    """A copy of a folded network with fused convolutions, in whichever blocks allow them."""
+    """A copy of a folded network with fused convolutions in the blocks that allow them."""
     return _fused(copy.deepcopy(network))
 
 
@@ -213,7 +213,7 @@ def _fused(module: nn.Module) -> nn.Module:
 
 
 def _is_pooling_alone(block: PooledBlock) -> bool:
-    """Whether a block is what `FusedPooling` and a fused convolution compute."""
+    """Whether `FusedPooling` and a fused convolution can compute a block."""
     return (
         _is_relu_alone([block.before, block.activation])
         and _is_relu_alone([block.excite, block.after])
@@ -223,7 +223,7 @@ def _is_pooling_alone(block: PooledBlock) -> bool:
 
 
 def _has_plain_heads(network: PooledNetwork) -> bool:
-    """Whether a network's heads are what `FusedPooledNetwork` computes."""
+    """Whether `FusedPooledNetwork` can compute a network's heads."""
     head = network.policy_head
     return (
         isinstance(head, PooledPolicyHead)
@@ -236,7 +236,7 @@ def _has_plain_heads(network: PooledNetwork) -> bool:
 
 
 def _begins_alone(layers: nn.Module, has_relu: bool) -> bool:
-    """Whether layers are a convolution that can be fused, and a ReLU or nothing after it."""
+    """Whether layers are a convolution that can be fused, perhaps with a ReLU after it."""
     convolution, *rest = layers.children()
     return _fits(convolution) and _is_relu_alone(rest if has_relu else [*rest, nn.ReLU()])
 
@@ -258,15 +258,15 @@ def _is_relu_alone(layers: list[nn.Module]) -> bool:
 
 
 def planes_taken(network: nn.Module, instead: nn.Module, observations: Tensor) -> int | None:
-    """C, or the multiple of `MULTIPLE` above it where planes of zeros may follow them.
+    """C, or the next multiple of `MULTIPLE` if planes of zeros may follow.
 
     Args:
         network: folded, of observations [N, C, H, W] alone.
-        instead: what `fused` made of it.
+        instead: the result of `fused`.
         observations: some, in the network's dtype and on its device.
 
     Returns:
-        None: it does not compute what the network does, or not on this device.
+        None: it computes other results than the network, or fails on this device.
     """
     planes = observations.shape[1]
     expected = network(observations)
@@ -276,7 +276,7 @@ def planes_taken(network: nn.Module, instead: nn.Module, observations: Tensor) -
             results = instead(padded.contiguous(memory_format=torch.channels_last))
         except torch.OutOfMemoryError:
             raise
-        except Exception:  # a kernel that this card does not have, or a plugin's layer
+        except Exception:  # a kernel that this card lacks, or a plugin's layer
             continue
         if all(map(_is_close, results, expected)):
             return planes + missing

@@ -1,4 +1,4 @@
-"""A network as an ONNX file, which other programs run without azcore or torch."""
+"""A network as an ONNX file, which other programs can run without azcore or torch."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from azcore.networks.folding import folded
 
 OPSET = 17  # of 2022, which every runtime in use reads
 INPUT, OUTPUTS = "observations", ("policy_logits", "values")
-CLOSE = 1e-3  # by which float32 in another order may differ, as a share of the largest output
+CLOSE = 1e-3  # largest difference by another order of float32, as a share of the largest output
 
 
 def onnx_of(network: nn.Module, game: Game, card: Mapping[str, str]) -> bytes:
     """The content of an ONNX file.
 
-    Its input is `observations`, float32 [N, C, H, W] of whole numbers as `Game.observation` gives
-    them, for any N. Its outputs are `policy_logits` [N, A] over all actions, legal or not, and
+    Its input is `observations`, float32 [N, C, H, W] of whole numbers as in `Game.observation`, for
+    any N. Its outputs are `policy_logits` [N, A] over all actions, legal or not, and
     `values` [N] in [-1, 1], view of the player to move.
 
     Args:
-        network: of the game; heads for auxiliary targets are left out.
+        network: of the game; it leaves out heads for auxiliary targets.
         game: has the shape of observations.
         card: texts by title, stored as the file's metadata.
 
@@ -67,15 +67,15 @@ def onnx_of(network: nn.Module, game: Game, card: Mapping[str, str]) -> bytes:
 def difference_from_torch(content: bytes, network: nn.Module, observations: FloatArray) -> float:
     """The largest difference between an ONNX file and its network, as a share of the outputs.
 
-    The file is run by the evaluator that the ONNX standard comes with, in float32.
+    The reference evaluator of the ONNX standard runs the file, in float32.
 
     Args:
         content: of the file.
-        network: that it was made of.
+        network: that it was made from.
         observations: float32 [N, C, H, W], some positions.
 
     Raises:
-        CheckpointError: the file computes something else.
+        CheckpointError: the file computes other values.
     """
     import onnx
     from onnx.reference import ReferenceEvaluator
@@ -89,7 +89,7 @@ def difference_from_torch(content: bytes, network: nn.Module, observations: Floa
         share = float(np.abs(own - theirs).max() / max(1.0, np.abs(own).max()))
         if not share <= CLOSE:  # nor where one is not a number
             raise CheckpointError(
-                f"the ONNX file must give the {name} of torch to within {CLOSE:g}, got a "
+                f"the ONNX file must reproduce torch's {name} to within {CLOSE:g}, got a "
                 f"difference of {share:g}: this network cannot be exported"
             )
         largest = max(largest, share)

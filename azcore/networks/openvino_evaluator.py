@@ -1,4 +1,4 @@
-"""Runs a network for search with OpenVINO, the fastest maintained CPU backend that was measured.
+"""Runs a network for search with OpenVINO, the fastest maintained CPU backend we measured.
 
 It is 20 to 120 % faster than torch's eager mode; which precision is faster depends on the machine
 (`docs/performance.md` has the tables). Optional: `pip install 'azcore[openvino]'`.
@@ -47,8 +47,8 @@ def _core() -> Any:
     """The one OpenVINO core of this process, which is never released.
 
     OpenVINO gives the thread that first uses a core's CPU plugin another stack for signals. It
-    unmaps that stack when the core is destroyed, on whatever thread and whatever happened since.
-    The next signal, such as Ctrl-C, would then end the process.
+    unmaps that stack when the core is destroyed, on any thread and at any time. The next signal,
+    such as Ctrl-C, would then kill the process.
     """
     return _openvino().Core()
 
@@ -61,8 +61,7 @@ class OpenVinoEvaluator(Evaluator):
         game: the game of the observations.
         dtype: float32 or bfloat16.
         threads: cores to use.
-        callers: threads that will evaluate at once, each with an evaluator of its own; they share
-            the cores.
+        callers: concurrent threads, each with its own evaluator; they share the cores.
 
     Raises:
         SettingError: OpenVINO cannot run this network or take its weights.
@@ -104,7 +103,7 @@ class OpenVinoEvaluator(Evaluator):
 
 
 class _Graph:
-    """A network as an OpenVINO graph, to which new weights can be written at any time.
+    """A network as an OpenVINO graph that accepts new weights at any time.
 
     Making the graph takes a third of a second, since torch traces the network. Writing new weights,
     which happens every generation, takes milliseconds.
@@ -113,14 +112,14 @@ class _Graph:
     def __init__(self, network: nn.Module, game: Game) -> None:
         openvino = _openvino()
         traced = _plain_copy(network)
-        # Memory addresses identify the constants. The weights get ordinary numbers, since the graph
-        # would leave out a bias of zeros, as a new network has.
+        # Memory addresses identify the constants. The weights get arbitrary numbers, since the
+        # graph would omit the zero biases of a new network.
         weights = traced.state_dict()
         for tensor in weights.values():
             tensor.uniform_(0.5, 1.0)
         names = {tensor.data_ptr(): name for name, tensor in weights.items()}
         with warnings.catch_warnings():
-            # Users need not know how OpenVINO reads a module; torch.export would take 1 s more.
+            # Hide warnings about how OpenVINO reads a module; torch.export would take 1 s more.
             warnings.filterwarnings("ignore", message=".*", module="torch.jit")
             example = torch.zeros(2, *game.observation_shape)
             # Traced here, since OpenVINO would make torch run the network again to compare, which
@@ -144,7 +143,7 @@ class _Graph:
         self._traced = traced  # whose memory the constants share
 
     def with_weights_of(self, network: nn.Module) -> Any:
-        """A copy of the graph with the weights of `network`, but sharing no memory with it."""
+        """A copy of the graph with the weights of `network`, without shared memory."""
         constant = _openvino().op.Constant
         weights = _plain_copy(network).state_dict()
         model = self._model.clone()
@@ -157,14 +156,14 @@ class _Graph:
 
 
 def _plain_copy(network: nn.Module) -> nn.Module:
-    """A folded copy in float32 and in NumPy's memory layout, however the network is trained."""
+    """A folded copy in float32 and in NumPy's memory layout, whatever the training format."""
     copied = folded(network).float().cpu().requires_grad_(False)
     return copied.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload,no-any-return]
 
 
 # Networks that differ only in their weights share a graph, since torch never frees a trace: with
-# one per rated checkpoint, a run grew by 3 MB a rating. A network without a graph has its error.
-# Settings may hold what has no hash.
+# one per rated checkpoint, a run grew by 3 MB a rating. A network that failed has its error here.
+# Settings may contain unhashable values.
 _graphs: list[tuple[object, _Graph | SettingError]] = []
 _making = threading.Lock()  # a graph, or the core: one thread at a time
 

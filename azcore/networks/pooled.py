@@ -1,4 +1,4 @@
-"""Heads that pool, also for auxiliary targets, and the residual tower that goes with them.
+"""Heads that pool, also for auxiliary targets, and their residual tower.
 
 Because the heads pool the board (Wu 2019, arXiv:1902.10565), each is far smaller than one with a
 linear layer over all cells, and has several channels: the papers' value head begins with a single
@@ -44,7 +44,7 @@ class PooledSettings(NetworkSettings):
     activation: str  # of the whole network
     head_channels: int  # of policy and value head
     value: str  # "scalar", or "wdl": probabilities of win, draw and loss
-    auxiliary: dict[str, bool]  # whether to predict a target as well, where the game states it
+    auxiliary: dict[str, bool]  # whether to predict a target, too, if the game states it
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,8 +109,8 @@ class PooledRes(PooledSettings):
 class PooledPolicyHead(nn.Module):
     """Logits of several policies from the same features: [N, K, H, W] -> [N, A] each.
 
-    A 1x1 convolution gives the actions of each cell, so that what is learned in one place holds in
-    all; actions that belong to no cell, such as a pass, depend on the pooled features.
+    A 1x1 convolution gives the actions of each cell, so that learning in one place applies to all;
+    actions without a cell, such as a pass, depend on the pooled features.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class PooledPolicyHead(nn.Module):
 
 
 class LinearPolicyHeads(nn.Module):
-    """`PooledPolicyHead` for games whose actions belong to no cells: a linear head for each."""
+    """`PooledPolicyHead` for games whose actions have no cells: a linear head for each."""
 
     def __init__(
         self, channels: int, game: Game, policies: Iterable[str], activation: Activation
@@ -179,7 +179,7 @@ class LinearPolicyHeads(nn.Module):
 
 
 def values_of(last: Tensor, is_wdl: bool) -> Tensor:
-    """Values [N] in [-1, 1] of the last layer's [N, 1], or of its logits of win, draw and loss."""
+    """Values [N] in [-1, 1] from the last layer's [N, 1], or its logits of win, draw and loss."""
     if not is_wdl:
         return torch.tanh(last).squeeze(1)
     win, _, loss = torch.softmax(last, 1).unbind(1)

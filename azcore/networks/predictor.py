@@ -1,4 +1,4 @@
-"""Runs a whole network for people: see `azcore.search.predictions`.
+"""Runs a whole network, for display: see `azcore.search.predictions`.
 
 Letters: N positions, A actions, H rows, W columns.
 """
@@ -30,11 +30,11 @@ FIELDS = {
 
 @final
 class NetworkPredictor(Predictor):
-    """Asks a network for all its outputs, in float32 and without symmetries.
+    """Evaluates all outputs of a network, in float32 and without symmetries.
 
     Args:
-        network: no longer in training; this object moves it to the device and keeps it, heads for
-            auxiliary targets included. (Evaluators for search use copies without those.)
+        network: no longer in training; this object moves it to the device and keeps it, including
+            heads for auxiliary targets. (Evaluators for search use copies without those.)
         game: the game that it learned, whose `score_maximum` is the unit of its score.
         device: where to run.
     """

@@ -1,9 +1,9 @@
 """Finds the backend, precision and number of threads that run a network fastest on this machine.
 
-What a CPU's flags promise is not what it does: of two Xeons with AVX512-BF16, one runs bfloat16 at
-twice the speed of float32 and one at half. So what `conf/evaluator` leaves open is measured, in
-about a second. The result is cached on disk for each machine, network, board and version, unless
-the machine was busy with other things.
+A CPU's flags do not predict its speed: of two Xeons with AVX512-BF16, one runs bfloat16 at twice
+the speed of float32 and one at half. So azcore measures what `conf/evaluator` leaves open, in about
+a second. It caches the result on disk for each machine, network, board and version, unless the
+machine was busy.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from azcore.networks.backends import PRECISIONS, Conditions, EvaluatorSettings, 
 from azcore.search.evaluators import Evaluator
 
 AUTO = ("openvino", "cuda_graphs", "torch")  # what `auto` tries, the preferred one first
-BETTER = 1.1  # times the rate of what is preferred; two measurements of one differ by some percent
-SLOWEST = OF_OTHERS  # of the best rate; what stays slower with one position is measured no further
+BETTER = 1.1  # times the rate of the preferred way; two measurements differ by some percent
+SLOWEST = OF_OTHERS  # of the best rate; stop measuring a way that is slower with one position
 BATCH = {"cpu": 32, "cuda": 256}  # positions per call
 BATCH_SECONDS = 0.05  # a large network gets smaller batches
 SECONDS = 0.05  # per measurement
-ROUNDS = 4  # each measures all ways in turn
+ROUNDS = 4  # each measures all ways once
 MOST_SECONDS = 1.5  # no round begins later
 MOST_CACHED = 500  # results in the file
 PACKAGES = ("azcore", "torch", "openvino")  # whose versions matter
@@ -63,7 +63,7 @@ class Way:
         """An evaluator that runs the network this way.
 
         Raises:
-            SettingError: it cannot be run this way here.
+            SettingError: the network cannot run this way here.
         """
         conditions = Conditions(
             game=game,
@@ -75,7 +75,7 @@ class Way:
         return backend_named(self.backend).evaluator(network, conditions)
 
     def settings(self, evaluation: EvaluatorSettings) -> EvaluatorSettings:
-        """The settings with this way in place of what they leave open."""
+        """The settings completed by this way."""
         return replace(evaluation, **asdict(self))
 
 
@@ -83,7 +83,7 @@ class Way:
 class Probe:
     """The fastest way, and the rates in evaluations/s that chose it.
 
-    There are no rates if there was no choice.
+    Without a choice there are no rates.
     """
 
     way: Way
@@ -103,7 +103,7 @@ def fastest(
     """The fastest way to run a network among those that the settings allow.
 
     Args:
-        evaluation: a backend or precision of `auto`, and no number of threads, are left open.
+        evaluation: leaves open a backend or precision of `auto`, and a missing number of threads.
         network: returns logits [S, A] and values [S] for observations [S, C, H, W].
         game: of the observations.
         device: where to run.
@@ -146,10 +146,10 @@ def _ways(evaluation: EvaluatorSettings, device: torch.device, cores: int) -> It
     if evaluation.threads is None and on_cpu and (fewer := _cores_without_siblings(cores)) < cores:
         threads.append(fewer)
     for backend, precision, number in product(backends, precisions, threads):
-        if backend == "torch":  # whoever predicts in the learner's thread leaves it no fewer cores
+        if backend == "torch":  # predictions in the learner's thread must not reduce its cores
             if number != threads[0]:
                 continue
-            # Where only OpenVINO has fast bfloat16, torch's takes 20 times as long as its float32.
+            # If only OpenVINO has fast bfloat16, torch's takes 20 times as long as its float32.
             if on_cpu and backend != backends[0] and precision != precisions[0]:
                 continue
         yield Way(backend, precision, number)
@@ -170,7 +170,7 @@ def _cores_without_siblings(cores: int) -> int:
 def _probe(
     ways: Sequence[Way], network: nn.Module, game: Game, device: torch.device, callers: int
 ) -> Probe:
-    """Measure the ways in turn."""
+    """Measure the ways alternately."""
     began = time.perf_counter()
     evaluators: dict[Way, Evaluator] = {}
     refused: Exception | None = None
@@ -183,7 +183,7 @@ def _probe(
         assert refused is not None
         raise refused
     positions = _positions(game, BATCH.get(device.type, 32))
-    # All in threads of their own, since torch's number of threads is set for the calling thread.
+    # All in separate threads, since torch's number of threads is set for the calling thread.
     with ThreadPoolExecutor(callers) as pool:
 
         def rate_alone(way: Way) -> float:
@@ -203,7 +203,7 @@ def _probe(
                 rates[way].append(rate_of_all(way))
         found = alone | undisturbed(rates, rate_of_all, alone)
     evaluators.clear()
-    if device.type == "cuda":  # others, such as the process that serves self-play, want the memory
+    if device.type == "cuda":  # other processes, such as self-play's server, need the memory
         torch.cuda.empty_cache()
     return Probe(_preferred(found), found)
 
@@ -226,7 +226,7 @@ def _positions(game: Game, size: int) -> ByteArray:
 def _rate_of_all(
     pool: ThreadPoolExecutor, evaluator: Evaluator, positions: ByteArray, callers: int
 ) -> float:
-    """Evaluations/s of all callers together, each in a thread of its own."""
+    """Evaluations/s of all callers together, each in its own thread."""
     own = [evaluator.for_another_thread() for _ in range(callers)]
     list(pool.map(lambda each: each.prepare(positions), own))
     return sum(pool.map(lambda each: _rate(each, positions), own))
@@ -237,9 +237,9 @@ def _rate(
     positions: ByteArray,
     typical: Callable[[list[float]], float] = statistics.median,
 ) -> float:
-    """Evaluations/s by the median call, after what prepares the first ones.
+    """Evaluations/s by the median call, after warming up.
 
-    The shortest call (`min`) tells, on a busy machine too, whether something is slow by nature.
+    The shortest call (`min`) shows, even on a busy machine, whether a way is inherently slow.
     """
     evaluator.prepare(positions)
     marks = [time.perf_counter()]
@@ -261,7 +261,7 @@ def _key(
     shapes = [(weights, list(tensor.shape)) for weights, tensor in network.state_dict().items()]
     shape = hashlib.sha256(f"{type(network).__qualname__} {shapes}".encode()).hexdigest()[:16]
     choice = ", ".join(map(str, ways))
-    board = "x".join(map(str, game.observation_shape))  # no weight's shape need depend on it
+    board = "x".join(map(str, game.observation_shape))  # weights may not depend on it
     return f"{name}; {'; '.join(versions)}; network {shape} on {board}; {callers} callers; {choice}"
 
 
@@ -280,7 +280,7 @@ def cache_file() -> Path:
 
 
 def _read() -> dict[str, object]:
-    """All results; none if there is no such file, or if it does not hold them."""
+    """All results; empty if the file is missing or unreadable."""
     try:
         results = json.loads(cache_file().read_text())
     except (OSError, ValueError, RecursionError):
@@ -289,7 +289,7 @@ def _read() -> dict[str, object]:
 
 
 def _cached(key: str, ways: Sequence[Way]) -> Probe | None:
-    """The result of an earlier probe, if the file holds one that is possible."""
+    """The result of an earlier probe, if the file has a valid one."""
     match _read().get(key):
         case {"fastest": int(number), "rates": [*rates]} if 0 <= number < len(ways) == len(
             rates
@@ -300,7 +300,7 @@ def _cached(key: str, ways: Sequence[Way]) -> Probe | None:
 
 
 def _cache(key: str, ways: Sequence[Way], probe: Probe) -> None:
-    """Add a result to the file; one that cannot be written is measured again next time."""
+    """Add a result to the file; if that fails, the next run measures again."""
     result = {"fastest": ways.index(probe.way), "rates": [probe.rates.get(way) for way in ways]}
     results = dict(list(_read().items())[1 - MOST_CACHED :]) | {key: result}
     path = cache_file()

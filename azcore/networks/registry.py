@@ -25,7 +25,7 @@ def network_settings(values: Mapping[str, Any]) -> NetworkSettings:
     """The group `network` of a configuration, as the settings of the network that it names.
 
     Raises:
-        SettingError: no such network, or a setting that is missing, unknown or refused.
+        SettingError: the network is unknown, or a setting is missing, unknown or invalid.
     """
     require(isinstance(values, Mapping), "network", "settings by name", values)
     if "name" not in values:
@@ -36,7 +36,7 @@ def network_settings(values: Mapping[str, Any]) -> NetworkSettings:
     known = {field.name for field in fields(kind)}
     if unknown := [str(key) for key in values if key not in known]:
         sentence = unknown_key(f"network.{unknown[0]}", [f"network.{key}" for key in known])
-        # Others may have it: a method may need another network than this one.
+        # Other networks may have the setting: a method may need another one.
         raise SettingError(sentence if sentence.endswith("?") else f"{sentence} in network={name}")
     return build(kind, values, "network")
 
@@ -47,7 +47,7 @@ def build_network(game: Game, settings: NetworkSettings, seed: int) -> nn.Module
     Its attribute `built_from` is equal for networks that differ only in their weights.
 
     Raises:
-        SettingError: no memory for a network of that size, or it cannot play the game.
+        SettingError: the network does not fit into memory, or cannot play the game.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -37,7 +37,7 @@ _PARTS = {  # of a checkpoint to resume from, and their types
 
 
 def require_resumable(checkpoint: dict[str, Any], game: Game, path: Path) -> None:
-    """Refuse a checkpoint from which a run cannot resume, judging by its outermost parts.
+    """Refuse a checkpoint from which a run cannot resume, by its outermost parts.
 
     Its weights must be those of the network that it names.
 
@@ -63,7 +63,7 @@ def require_resumable(checkpoint: dict[str, Any], game: Game, path: Path) -> Non
 
 
 def describe_run(game: Game, network: NetworkSettings) -> dict[str, Any]:
-    """A checkpoint's description of itself, plain values only."""
+    """A checkpoint's own description, in plain values."""
     return {
         "format": FORMAT,
         "game": game.identity,
@@ -92,7 +92,7 @@ def load_network(path: Path, game: Game) -> tuple[nn.Module, int]:
     """The network of a checkpoint and the number of its optimizer steps.
 
     Raises:
-        CheckpointError: see `read_checkpoint`; or it is of another game, version or settings.
+        CheckpointError: as `read_checkpoint`; or it is of another game, version or settings.
     """
     return network_of(read_player(path), path, game)
 
@@ -116,7 +116,7 @@ def network_of(checkpoint: dict[str, Any], path: Path, game: Game) -> tuple[nn.M
 
 
 def require_fitting(checkpoint: dict[str, Any], game: Game) -> None:
-    """Refuse weights that a network for `game` cannot take, whatever the settings of their game.
+    """Refuse weights that a network for `game` cannot load, whatever the settings of their game.
 
     Raises:
         ValueError: naming what does not fit.
@@ -128,14 +128,14 @@ def require_fitting(checkpoint: dict[str, Any], game: Game) -> None:
 
 
 def _require_network(checkpoint: dict[str, Any], game: Game) -> NetworkSettings:
-    """Refuse weights that do not match the network named beside them, before it is built.
+    """Refuse weights that do not match their checkpoint's network, before building it.
 
     Returns:
         The network's settings.
 
     Raises:
         ValueError: a tensor does not match.
-        Also whatever invalid settings raise, or those of a network with more tensors than given.
+        Others, as invalid settings raise, or a network with more tensors than given.
     """
     settings = network_settings(checkpoint[KEY]["network"])
     weights = weights_of(checkpoint)
@@ -156,6 +156,6 @@ def require_weights(weights: Mapping[str, Any], network: nn.Module) -> None:
     expected = network.state_dict()
     for name in {**expected, **weights}:
         if name not in weights or name not in expected:
-            fault = "must be there" if name in expected else "is not one of this network's"
+            fault = "is missing" if name in expected else "is not one of this network's"
             raise ValueError(f"the tensor {reprlib.repr(name)} {fault}")
         require_same_tensor(weights[name], expected[name], f"the tensor {name}")

@@ -1,12 +1,12 @@
-"""One process evaluates positions for others of its machine, through memory that both share.
+"""One process evaluates positions for others on its machine, through shared memory.
 
-Processes that use a GPU each by itself take turns on it: fifteen, with batches of 512 positions of
-Go 9x9, reached half the rate of as many streams in one process (docs/performance.md). Each would
-also import CUDA's libraries, hold a copy of the weights and capture graphs of its own.
+Processes that use a GPU separately take turns on it: fifteen, with batches of 512 positions of Go
+9x9, reached half the rate of as many streams in one process (docs/performance.md). Each would also
+import CUDA's libraries, hold a copy of the weights and capture its own graphs.
 
-A client's batch is evaluated by itself, so its results do not depend on other clients. One socket
+A client's batch is evaluated alone, so its results do not depend on other clients. One socket
 carries a few bytes for each batch, or the descriptor of a file in memory: of packed weights, or of
-the place for observations and results.
+the space for observations and results.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks.evaluator import HostMemory, NetworkEvaluator
 from azcore.search.evaluators import Evaluator
 
-# Kinds of message, and what follows: a digest; a number of positions there is room for; a number of
-# positions; nothing, for weights that are not used any more.
+# Kinds of message, and what follows: a digest; a capacity in positions; a number of positions;
+# nothing, for weights that are no longer used.
 WEIGHTS, MEMORY, EVALUATE, LEAVE = b"w", b"m", b"e", b"l"
-DONE, FAILED = b"+", b"-"  # then: why
+DONE, FAILED = b"+", b"-"  # after FAILED: the reason
 NUMBER = struct.Struct("<Q")
 LONGEST = 4096  # bytes of a message
 ALIGNED = 4096  # bytes: where each array begins
-SLOTS_KNOWN = 2  # for which a client keeps graphs: the weights in use, and those after them
+SLOTS_KNOWN = 2  # for which a client keeps graphs: the weights in use, and the next ones
 
-MakeEvaluator = Callable[[bytes], NetworkEvaluator]  # of packed weights
+MakeEvaluator = Callable[[bytes], NetworkEvaluator]  # from packed weights
 
 
 def packed(network: nn.Module) -> bytes:
@@ -55,7 +55,7 @@ def packed(network: nn.Module) -> bytes:
 
 
 def unpacked(weights: bytes, blank: nn.Module) -> nn.Module:
-    """A copy of a network with weights that `packed` gave, in this process or in one of its own."""
+    """A copy of a network with weights from `packed`, of this or another process."""
     arrays = pickle.loads(weights)
     network = copy.deepcopy(blank)
     network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
@@ -63,7 +63,7 @@ def unpacked(weights: bytes, blank: nn.Module) -> nn.Module:
 
 
 def memory_of(descriptor: int, game: Game, positions: int) -> tuple[mmap.mmap, HostMemory]:
-    """A file in memory with room for so many positions, which it is made to have."""
+    """A file in memory, resized for this many positions."""
     shapes = (positions, *game.observation_shape), (positions, game.num_actions), (positions,)
     sizes = [int(np.prod(shape)) * size for shape, size in zip(shapes, (1, 4, 4), strict=True)]
     places = np.cumsum([0, *(-(-size // ALIGNED) * ALIGNED for size in sizes)]).tolist()
@@ -82,11 +82,11 @@ def memory_of(descriptor: int, game: Game, positions: int) -> tuple[mmap.mmap, H
 
 
 class ServedEvaluator(Evaluator):
-    """Asks an `EvaluationServer` on this machine.
+    """A client of an `EvaluationServer` on this machine.
 
     Args:
         address: path of the server's socket.
-        packed: weights, as the server's `MakeEvaluator` reads them.
+        packed: weights, in the format of the server's `MakeEvaluator`.
         game: of the observations.
 
     Raises:
@@ -96,7 +96,7 @@ class ServedEvaluator(Evaluator):
 
     def __init__(self, address: str, packed: bytes, game: Game) -> None:
         self._address, self._packed, self._game = address, packed, game
-        try:  # one that served earlier weights has graphs there
+        try:  # a channel that served earlier weights has graphs there
             self._channel = _unused[address].pop()
         except IndexError:
             self._channel = _Channel(address, game)
@@ -128,7 +128,7 @@ class _Channel:
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         size = len(observations)
         if self._host is None or size > len(self._host.values):
-            room = 1 << max(0, size - 1).bit_length()  # as much as a graph for so many
+            room = 1 << max(0, size - 1).bit_length()  # as for a graph of this size
             file = os.memfd_create("azcore")
             _, host = memory_of(file, self._game, room)
             self.ask(MEMORY + NUMBER.pack(room), file)
@@ -138,7 +138,7 @@ class _Channel:
         return self._host.policy_logits[:size], self._host.values[:size]
 
     def ask(self, message: bytes, file: int | None = None) -> None:
-        """Send a message and wait until it is done; a file that goes with it is closed."""
+        """Send a message and wait until it is done; closes an attached file."""
         try:
             socket.send_fds(self._socket, [message], [] if file is None else [file])
             answer = self._socket.recv(LONGEST)
@@ -186,12 +186,12 @@ class _Slot:
 
 
 class EvaluationServer:
-    """Evaluates for clients, each on a thread of its own.
+    """Evaluates for clients, each on its own thread.
 
-    Weights that nobody uses any more make room for new ones, in an evaluator whose graphs stay.
+    Unused weights make room for new ones, in an evaluator that keeps its graphs.
 
     Args:
-        make: gives an evaluator of packed weights; the networks have one shape.
+        make: makes an evaluator from packed weights; all networks have one shape.
         game: of the observations.
     """
 
@@ -201,13 +201,13 @@ class EvaluationServer:
         self._changing = threading.Lock()
 
     def serve(self, listener: socket.socket) -> None:
-        """Accept clients for ever; a client that closes its socket is gone."""
+        """Accept clients forever; a client that closes its socket is gone."""
         while True:
             client, _ = listener.accept()
             threading.Thread(target=_Client(self, client).answer, daemon=True).start()
 
     def slot_with(self, digest: bytes, packed: bytes, known: Collection[_Slot]) -> _Slot:
-        """The weights of that digest, with one more user, which has graphs for the `known` ones."""
+        """The weights of a digest, for one more user, which has graphs for the `known` ones."""
         with self._changing:
             for slot in self._slots:
                 if slot.digest == digest:
@@ -224,14 +224,14 @@ class EvaluationServer:
             return slot
 
     def leave(self, slot: _Slot | None) -> None:
-        """One user fewer."""
+        """Remove a user."""
         if slot is not None:
             with self._changing:
                 slot.users -= 1
 
 
 class _Client:
-    """What the server knows of a client."""
+    """The server's state of a client."""
 
     def __init__(self, server: EvaluationServer, connection: socket.socket) -> None:
         self._server, self._connection = server, connection
@@ -249,7 +249,7 @@ class _Client:
                 try:
                     self._do(message[:1], message[1:], files)
                     reply = DONE
-                except Exception as error:  # reported to this client; the others carry on
+                except Exception as error:  # reported to this client; the others continue
                     if not isinstance(error, AzcoreError):
                         traceback.print_exc()
                     reply = FAILED + first_line(error).encode()[: LONGEST - 1]

@@ -42,7 +42,7 @@ class TowerSettings(NetworkSettings):
 
 
 class PlaneScale(nn.Module):
-    """Divides each plane by its largest value: bytes [N, C, H, W] -> the network's own dtype.
+    """Divides each plane by its largest value: bytes [N, C, H, W] -> the network's dtype.
 
     Args:
         maximum: float32 [C], `Game.observation_maximum`.
@@ -60,7 +60,7 @@ class PlaneScale(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two 3x3 convolutions with the input added before the last ReLU: [N, K, H, W] -> the same."""
+    """Two 3x3 convolutions with the input added before the last ReLU, on [N, K, H, W]."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class ResidualBlock(nn.Module):
         return torch.relu(self.second(self.first(x)) + x)
 
 
-Block = Callable[[int], nn.Module]  # channels -> [N, K, H, W] to the same
+Block = Callable[[int], nn.Module]  # channels -> module from [N, K, H, W] to [N, K, H, W]
 
 
 def convolutional_block(channels: int) -> nn.Module:
@@ -91,14 +91,14 @@ def tower(game: Game, settings: TowerSettings, block: Block) -> nn.Module:
 
 
 def policy_head(game: Game, settings: TowerSettings) -> nn.Module:
-    """The head that the settings name; `auto`: convolutional where the game's actions are planes.
+    """The head that the settings name; `auto`: convolutional if the game's actions are planes.
 
     Raises:
         SettingError: a convolutional head for a game whose actions are not planes.
     """
     _, height, width = game.observation_shape
     planes = game.action_planes or 0
-    is_planes = planes * height * width == game.num_actions  # and no actions besides
+    is_planes = planes * height * width == game.num_actions  # without other actions
     if settings.policy_head == "linear" or (settings.policy_head == "auto" and not is_planes):
         return LinearPolicyHead(settings.channels, height, width, game.num_actions)
     if not is_planes:
@@ -126,7 +126,7 @@ class DualNetwork(nn.Module):
 
 
 class SeparateNetwork(nn.Module):
-    """A tower of its own for each head."""
+    """A separate tower for each head."""
 
     def __init__(self, block: Block, game: Game, settings: TowerSettings) -> None:
         super().__init__()

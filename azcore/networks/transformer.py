@@ -44,7 +44,7 @@ class Transformer(PooledSettings):
 
 
 class Encoder(nn.Module):
-    """Adds to each cell what its place is, then runs the blocks: [N, K, H, W] -> the same."""
+    """Adds a learned vector for each cell's place, then runs the blocks, on [N, K, H, W]."""
 
     def __init__(self, game: Game, settings: Transformer) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Norm(nn.LayerNorm):
 
 
 class Block(nn.Module):
-    """Attention, then two linear layers, each added to its input: [N, T, K] -> the same."""
+    """Attention, then two linear layers, each added to its input, on [N, T, K]."""
 
     def __init__(self, channels: int, heads: int, hidden: int, activation: Activation) -> None:
         super().__init__()
@@ -94,10 +94,10 @@ class Block(nn.Module):
 
 
 class Attention(nn.Module):
-    """Each cell takes in a mean of all cells, weighted anew by each head: [N, T, K] -> the same.
+    """Each cell gets a mean of all cells, with weights of each head's own, on [N, T, K].
 
-    torch's `MultiheadAttention` has the same formula, but outside training it takes a path that can
-    be neither exported nor counted.
+    torch's `MultiheadAttention` has the same formula, but outside training it takes a path that
+    supports neither export nor counting.
     """
 
     def __init__(self, channels: int, heads: int) -> None:
