@@ -1,4 +1,4 @@
-"""The players of a run's own matches, in the form in which they travel to workplaces."""
+"""The players of a run's own matches, in the form sent to workplaces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def trained(
 
     Args:
         settings: of the run.
-        network: that learns; it may go on at once.
+        network: the one that learns; it may continue at once.
         version: optimizer steps behind its weights.
         name: in results.
         num_simulations: per action.
@@ -37,7 +37,7 @@ def trained(
 
 
 def saved(settings: RunSettings, path: Path, name: str, num_simulations: int) -> Contender:
-    """The same with the weights of a checkpoint of the run.
+    """A player that searches with the weights of a checkpoint of the run.
 
     Raises:
         CheckpointError: it cannot be used, or is of another game or network.

@@ -9,11 +9,11 @@
     gnugo level=5       another program: one of conf/programs, or a protocol and a command;
                         see `azcore.engine.programs`
 
-Behind a checkpoint or a run may stand settings of its search, by their names in conf/search, such
-as `RUN num_simulations=200` or `RUN gumbel=null c_init=2.5`; `gumbel=null` is PUCT.
+Settings of its search may follow a checkpoint or a run, by their names in conf/search, such as
+`RUN num_simulations=200` or `RUN gumbel=null c_init=2.5`; `gumbel=null` is PUCT.
 
-A text is a kind and, after a colon, the argument of that kind; new kinds are added to `KINDS`.
-Anything that is neither a kind nor a program is a path.
+A text is a kind and, after a colon, the argument of that kind; `KINDS` lists the kinds. Anything
+that is neither a kind nor a program is a path.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Kind:
 
 def _random(settings: MatchSettings, argument: str) -> Player:
     if argument:
-        raise SettingError(f"players: random takes nothing behind a colon, got {argument!r}")
+        raise SettingError(f"players: random takes no argument after a colon, got {argument!r}")
     return RandomPlayer(game=settings.game)
 
 
@@ -69,16 +69,16 @@ KINDS = {
 
 
 class Saved(NamedTuple):
-    """A checkpoint as it was when it was read."""
+    """A checkpoint at the time of reading."""
 
     path: Path
-    checkpoint: dict[str, Any]  # what a player needs of it
-    search: tuple[str, ...] = ()  # settings of its own, as NAME=VALUE
+    checkpoint: dict[str, Any]  # the parts that a player needs
+    search: tuple[str, ...] = ()  # its own settings, as NAME=VALUE
     digest: str = ""  # of the file
 
 
 class OfRun(NamedTuple):
-    """A checkpoint that plays with the settings of its run; it is read when a match begins."""
+    """A checkpoint that plays with the settings of its run; read when a match begins."""
 
     name: str  # in results
     path: Path
@@ -90,7 +90,7 @@ Entrant = str | Saved | OfRun  # a text names no checkpoint
 
 
 def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entrant]:
-    """What the texts name, with checkpoints read: they may be written anew at any time.
+    """What the texts name, with checkpoints read: a run may rewrite them at any time.
 
     Args:
         texts: as for `players_from`.
@@ -117,9 +117,9 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
 
 
 def split_search(text: str) -> tuple[str, tuple[str, ...]]:
-    """Where a checkpoint is, and the words behind that with settings of its search.
+    """The place of a checkpoint, and the words after it with settings of its search.
 
-    A path may have spaces and equals signs of its own.
+    A path itself may contain spaces and equals signs.
     """
     place, search = text.strip(), list[str]()
     while not _exists(place) and " " in place:
@@ -152,7 +152,7 @@ def two_at_least(players: list[Player]) -> list[Player]:
     """
     if len(players) < 2:
         names = ", ".join(player.name for player in players)
-        raise SettingError(f"players must be two at least, got {names or 'none'}")
+        raise SettingError(f"players must be two or more, got {names or 'none'}")
     return players
 
 
@@ -160,14 +160,14 @@ def players_named(settings: MatchSettings, texts: Sequence[str]) -> list[Player]
     """The players in the order of their texts, each with a unique name.
 
     Raises:
-        SettingError: a text names no player (the message lists the kinds).
+        SettingError: a text does not name a player (the message lists the kinds).
         CheckpointError: a checkpoint cannot be used, or is of another game.
     """
     return players_of(settings, entrants_of(texts, settings.programs))
 
 
 def players_of(settings: MatchSettings, entrants: Sequence[Entrant]) -> list[Player]:
-    """A player for each, with a unique name.
+    """A player for each entrant, with a unique name.
 
     Raises:
         SettingError, CheckpointError: as `players_named`.
@@ -189,7 +189,7 @@ def players_of(settings: MatchSettings, entrants: Sequence[Entrant]) -> list[Pla
 
 
 def with_own_names(players: list[Player]) -> list[Player]:
-    """The players, those of a name that another has too now with a number."""
+    """The players, with a number added to repeated names."""
     met: dict[str, int] = {}
     for player in players:
         met[player.name] = number = met.get(player.name, 0) + 1
@@ -202,7 +202,7 @@ def checkpoints_of(text: str) -> list[Path]:
     """The checkpoints that a text names: a file, a run's last, one by name, or all rated ones.
 
     Raises:
-        SettingError: there is no such checkpoint.
+        SettingError: the checkpoint does not exist.
     """
     if is_pretrained(text):
         return [pretrained(text)]
@@ -216,7 +216,7 @@ def checkpoints_of(text: str) -> list[Path]:
         kinds = ", ".join(kind.usage for kind in KINDS.values())
         raise SettingError(
             f"a player must be {kinds}, a checkpoint, a run directory, RUN@NAME for one of its "
-            f"checkpoints, RUN@all or a program; got {text!r}, and there is no such file or folder"
+            f"checkpoints, RUN@all or a program; got {text!r}, and no such file or folder exists"
         )
     run = RunDirectory(path)
     folder = run.checkpoints
@@ -238,14 +238,14 @@ def checkpoint_of(text: str) -> Path:
     """The one checkpoint that a text names; its reader reports a missing file.
 
     Raises:
-        SettingError: a run directory has none of that name, or the text names several.
+        SettingError: the run directory has none of that name, or the text names several.
     """
     place, _, _ = text.rpartition("@")
     if not (is_pretrained(text) or Path(text).is_dir() or (place and Path(place).is_dir())):
         return Path(text)
     found = checkpoints_of(text)
     if len(found) > 1:
-        raise SettingError(f"checkpoint must be one, got {text}, which are {len(found)}")
+        raise SettingError(f"checkpoint must be one, got {text}, which names {len(found)}")
     return found[0]
 
 
@@ -304,7 +304,7 @@ def _of_run(settings: MatchSettings, entrant: OfRun) -> Player:
 
 
 def identity_of(entrant: Entrant, programs: Mapping[str, Any]) -> str:
-    """What distinguishes an entrant: matches of one with another identity are other matches."""
+    """The identity of an entrant: with another identity, its matches are other matches."""
     if isinstance(entrant, Saved):
         return repr((entrant.digest, entrant.search))
     if isinstance(entrant, OfRun):
@@ -331,6 +331,6 @@ def _setting(word: str) -> tuple[str, Any]:
 
 
 def player_name(path: Path) -> str:
-    """What a checkpoint is called in matches: by its run and its own name."""
+    """A checkpoint's name in matches: its run and its own name."""
     folder = path.absolute().parent
     return f"{folder.parent.name}@{path.stem}" if folder.name == "checkpoints" else path.stem

@@ -21,11 +21,11 @@ from azcore.networks.served import EvaluationServer, unpacked
 from azcore.selfplay.processes import begin_of, end_with_its_programs
 
 SERVED = ("cuda_graphs", "torch", "compile")  # values of `evaluator.backend`: NetworkEvaluators
-LONGEST_FOLDER = 60  # characters; the system allows a socket some hundred
+LONGEST_FOLDER = 60  # characters; the system allows a socket about a hundred
 
 
 class ServerProcess:
-    """A process that runs an `EvaluationServer`; it ends when it is closed, or with this process.
+    """A process that runs an `EvaluationServer`, until it is closed or this process ends.
 
     Args:
         settings: of the run, with a complete evaluator.
@@ -47,7 +47,7 @@ class ServerProcess:
                     [sys.executable, "-c", begin_of(__name__), str(its.fileno())],
                     stdin=subprocess.DEVNULL,
                     pass_fds=[its.fileno(), listener.fileno()],
-                    process_group=0,  # Ctrl-C is for the process that it works for
+                    process_group=0,  # Ctrl-C is for its parent process
                 )
                 given = listener.fileno(), replace(settings, device=device)
                 self._ours.sendall(pickle.dumps(given))
@@ -65,12 +65,12 @@ class ServerProcess:
 
 
 def _folder_of_sockets() -> str | None:
-    """Where names of sockets are short enough; None: the usual folder. Nobody else may look in."""
+    """A private folder with a path short enough for sockets; None: the usual folder."""
     return "/tmp" if len(tempfile.gettempdir()) > LONGEST_FOLDER else None
 
 
 def servers_of(settings: RunSettings, members: int) -> list[ServerProcess]:
-    """A server for each GPU that `members` processes would share; else none."""
+    """A server for each GPU that `members` processes would share, if any."""
     device = settings.device
     is_shared = settings.backend.name == "process" and device.type == "cuda"
     if not is_shared or settings.evaluation.backend not in SERVED:
@@ -91,10 +91,10 @@ def servers_of(settings: RunSettings, members: int) -> list[ServerProcess]:
 
 
 def serve(descriptor: int) -> None:
-    """What such a process does.
+    """The main function of such a process.
 
     Args:
-        descriptor: of its end of the socket pair, from which it reads what to do.
+        descriptor: of its end of the socket pair, from which it reads its task.
     """
     with open(os.dup(descriptor), "rb") as given:
         listener, settings = pickle.load(given)

@@ -58,9 +58,9 @@ S = TypeVar("S", bound="EvaluationSettings")
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationSettings:
-    """What every command needs that evaluates positions with a network."""
+    """The settings of every command that evaluates positions with a network."""
 
-    config: Config = field(repr=False)  # the plain values that all else is made of
+    config: Config = field(repr=False)  # the plain values that everything else is built from
     game: Game
     seed: int
     device: torch.device
@@ -68,7 +68,7 @@ class EvaluationSettings:
     server: str | None = None  # the address of a process that evaluates for this one
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travels to other processes, which make the games anew."""
+        """For sending to other processes, which build the games again."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         games = {name: each for name, each in values.items() if isinstance(each, Game)}
         plain = {name: (game.name, game.settings) for name, game in games.items()}
@@ -87,7 +87,7 @@ class EvaluationSettings:
         return way.evaluator(network, self.game, self.device, callers)
 
     def fastest_evaluator(self, network: nn.Module, callers: int = 1) -> Probe:
-        """The fastest way to run a network of this shape, measured where settings leave it open."""
+        """The fastest way to run a network of this shape, measured if settings leave it open."""
         return fastest(
             self.evaluation,
             network,
@@ -98,7 +98,7 @@ class EvaluationSettings:
         )
 
     def search_evaluator(self, network: nn.Module, version: int, callers: int = 1) -> Evaluator:
-        """The evaluator that search calls: with random symmetries and a cache if settings say so.
+        """The evaluator that search calls, with random symmetries and a cache if set.
 
         Args:
             network: provides the weights.
@@ -119,14 +119,14 @@ class EvaluationSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PlaySettings(EvaluationSettings):
-    """The same for one that searches."""
+    """The settings of a command that searches."""
 
     search: SearchSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class MatchSettings(PlaySettings):
-    """The same for matches."""
+    """The settings of a command that plays matches."""
 
     arena: ArenaSettings
     sprt: SprtSettings | None  # None: no match stops early
@@ -134,11 +134,11 @@ class MatchSettings(PlaySettings):
 
     @property
     def early_stop(self) -> SprtSettings | None:
-        """The test by which matches of an arena stop early; None: all their games are played."""
+        """The test that stops matches of an arena early; None: all their games are played."""
         return self.sprt if self.arena.sprt else None
 
     def arena_starts(self) -> Starts | None:
-        """What matches begin from, other than the initial position.
+        """The starts of matches, other than the initial position.
 
         Raises:
             AzcoreError: a file cannot be read, or a game cannot begin there.
@@ -148,7 +148,7 @@ class MatchSettings(PlaySettings):
 
 @dataclass(frozen=True, kw_only=True)
 class LearningSettings(PlaySettings):
-    """The same for self-play, and for a network that learns from it."""
+    """The settings of self-play, and of a network that learns from it."""
 
     selfplay_game: Game  # `game` with the settings of selfplay.game
     network: NetworkSettings
@@ -161,7 +161,7 @@ class LearningSettings(PlaySettings):
         """An empty replay window.
 
         Args:
-            folder: for its files, if settings say that it is on disk; None: in memory all the same.
+            folder: for its files, if settings put it on disk; None: always in memory.
         """
         return ReplayBuffer(
             game=self.game,
@@ -183,14 +183,14 @@ class RunSettings(LearningSettings, MatchSettings):
 
     supervised: SupervisedSettings
     gate: GateSettings
-    overlaps: bool  # self-play goes on while the learner takes its steps, see `schedule`
+    overlaps: bool  # self-play continues while the learner takes its steps, see `schedule`
     trainer: TrainerSettings
     backend: BackendSettings
     logger: str
-    web: WebSettings | None  # of a page beside the run; None: there can be none
+    web: WebSettings | None  # of a page next to the run; None: not available
 
     def selfplay_starts(self) -> Starts | None:
-        """What self-play begins from: starts in files, or else those that the game names.
+        """The starts of self-play: from files, or else those that the game names.
 
         Raises:
             AzcoreError: a file cannot be read, or a game cannot begin there.
@@ -205,7 +205,7 @@ class RunSettings(LearningSettings, MatchSettings):
 
 
 def _arrived(kind: type[S], values: dict[str, Any], games: list[str]) -> S:
-    """Settings in the process to which they have travelled."""
+    """Rebuild settings in the process to which they were sent."""
     for each in games:
         name, own = values[each]
         values[each] = make(name, **own)
@@ -216,31 +216,31 @@ def settings_from(config: Config, kind: type[S]) -> S:
     """Typed settings from the composed configuration.
 
     Args:
-        config: plain values by group; those that `kind` has a field for must be there.
-        kind: for what.
+        config: plain values by group, including one for each field of `kind`.
+        kind: class of the settings.
 
     Raises:
         SettingError, GameError: naming the key, the value got and the value wanted.
     """
     names = [each.name for each in fields(kind) if each.name in _READERS]
-    # Games come last: their rules are compiled when they are made.
+    # Games come last: creating them compiles their rules.
     names.sort(key=lambda name: name in ("game", "selfplay_game"))
     return kind(config=config, **{name: _READERS[name](config) for name in names})
 
 
 def _group(key: str, kind: type[Any]) -> Callable[[Config], Any]:
-    """What reads a group; None where a command has none."""
+    """The reader of a group; None for commands without it."""
     return lambda config: build(kind, config[key], key) if key in config else None
 
 
 def _seed(config: Config) -> int:
-    seed = config.get("seed", 1)  # a network without a search uses none
+    seed = config.get("seed", 1)  # unused by a network without a search
     fits = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63
     require(fits, "seed", "a whole number from 0 to 2^63 - 1", seed)
     return int(seed)
 
 
-LEFT_OUT = {"random_symmetry": False, "cache": 0}  # of a network without a search
+LEFT_OUT = {"random_symmetry": False, "cache": 0}  # for a network without a search
 
 
 def _evaluation(config: Config) -> EvaluatorSettings:
@@ -252,7 +252,7 @@ def _evaluation(config: Config) -> EvaluatorSettings:
 
 def _backend(config: Config) -> BackendSettings:
     backend = build(BackendSettings, config["backend"], "backend")
-    # Other processes cannot make a game that is defined in this one.
+    # Other processes cannot create a game that is defined in this one.
     can_travel = config["game"]["name"] in installed_games()
     return backend.on(choose_device(config["device"]).type if can_travel else "cpu")
 
@@ -312,7 +312,7 @@ _READERS: Mapping[str, Callable[[Config], Any]] = {  # by field
 def search_player(
     settings: MatchSettings, evaluator: Evaluator, name: str, num_simulations: int | None = None
 ) -> SearchPlayer:
-    """A player that searches with `num_simulations`, or else as many as the arena's settings."""
+    """A player that searches with `num_simulations`, by default those of the arena."""
     return SearchPlayer(
         game=settings.game,
         evaluator=evaluator,
@@ -323,7 +323,7 @@ def search_player(
 
 
 def search_baseline(settings: MatchSettings, num_simulations: int | None = None) -> SearchPlayer:
-    """The player `search`, which later methods leave alone: see `SearchSettings.baseline`."""
+    """The player `search`, which later methods do not affect: see `SearchSettings.baseline`."""
     plain = replace(settings, search=settings.search.baseline())
     name = "search" if num_simulations is None else f"search:{num_simulations}"
     return search_player(plain, UniformEvaluator(settings.game), name, num_simulations)

@@ -1,8 +1,8 @@
-"""Networks that installed games ship: `pretrained/NAME` names one wherever a checkpoint can stand.
+"""Networks that installed games ship: `pretrained/NAME` works wherever a checkpoint does.
 
-A game's package may have a folder `pretrained` beside the module of its class, with checkpoints as
-`what=checkpoint` of `command=export` writes them. `pretrained` alone is the one for the game as it
-is configured.
+A game's package may have a folder `pretrained` next to the module of its class, with checkpoints
+written by `what=checkpoint` of `command=export`. `pretrained` alone is the one for the configured
+game.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WORD = "pretrained"
 
 
 def is_pretrained(text: str) -> bool:
-    """Whether a text names shipped networks, and no file or folder of the user's."""
+    """Whether a text names shipped networks, not a file or folder of the user's."""
     return text.partition("/")[0] == WORD and not Path(text).exists()
 
 
@@ -41,10 +41,10 @@ def shipped() -> dict[str, Path]:
 
 
 def _folder(module: str) -> Path:
-    """The folder of shipped networks beside a module, which may not exist."""
+    """The folder of shipped networks next to a module, which may not exist."""
     try:
         spec = find_spec(module)
-    except (ImportError, ValueError):  # its package cannot be imported: it ships nothing
+    except (ImportError, ValueError):  # an unimportable package ships nothing
         spec = None
     return Path(spec.origin if spec and spec.origin else module).parent / WORD
 
@@ -53,7 +53,7 @@ def pretrained(text: str) -> Path:
     """The checkpoint that `pretrained/NAME` names.
 
     Raises:
-        SettingError: there is none of that name; the message lists those there are.
+        SettingError: no network has that name; the message lists the existing ones.
     """
     networks = shipped()
     name = text.partition("/")[2]
@@ -64,13 +64,13 @@ def pretrained(text: str) -> Path:
 
 
 def pretrained_for(game: Mapping[str, Any]) -> str:
-    """`pretrained/NAME` of the network for a configured game, or else for its name alone.
+    """`pretrained/NAME` of the network for a configured game, or else for the game's name.
 
     Args:
         game: the game's name and settings, plain values.
 
     Raises:
-        SettingError: nothing is shipped for it.
+        SettingError: none ships for it.
     """
     networks = shipped()
     of_game = []
@@ -83,5 +83,5 @@ def pretrained_for(game: Mapping[str, Any]) -> str:
         of_game.append(f"{WORD}/{name}")
     others = ", ".join(of_game or [f"{WORD}/{name}" for name in networks]) or "none"
     raise SettingError(
-        f"{WORD}: no network is shipped for game={game['name']} as it is set; there are {others}"
+        f"{WORD}: no network ships for game={game['name']} with these settings; available: {others}"
     )

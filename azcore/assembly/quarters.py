@@ -1,4 +1,4 @@
-"""Where the members of a run or of a tournament are, as the group `backend` says."""
+"""Where the members of a run or of a tournament run, by the group `backend`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def quarters_of(
     environment: dict[str, str],
     servers: Sequence[Closable] = (),
 ) -> Quarters:
-    """Where so many members are that share the workers.
+    """The quarters for this many members, which share the workers.
 
     Args:
-        backend: where that is, elsewhere than in this process.
+        backend: any but in this process.
         members: how many.
         workers: that they share.
         say: called with a sentence.
-        environment: of the members.
-        servers: what members on this machine use; closed with them.
+        environment: variables of the members.
+        servers: that members on this machine use; closed with them.
 
     Raises:
-        SettingError: the backend cannot have them.
+        SettingError: the backend cannot provide them.
     """
     if backend.name == "process":
         return ProcessQuarters(members, environment, servers)

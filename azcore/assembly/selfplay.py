@@ -23,7 +23,7 @@ from azcore.storage.starts import Starts
 
 @dataclass(frozen=True)
 class NetworkWeights(Weights):
-    """The current weights of a network, read when they are asked for."""
+    """The current weights of a network, read on request."""
 
     settings: PlaySettings
     network: nn.Module
@@ -37,18 +37,18 @@ class NetworkWeights(Weights):
 
 
 def device_of_member(device: torch.device, member: int) -> torch.device:
-    """The device of a process by its number: with several GPUs one of them, in turn."""
+    """The device of a process by its number: several GPUs are assigned round robin."""
     if str(device) != "cuda":
         return device
     return torch.device("cuda", member % torch.cuda.device_count())
 
 
 def unpacker(settings: PlaySettings, blank: nn.Module) -> Callable[[bytes, int], Weights]:
-    """What makes weights of those that `NetworkWeights.packed` gave, and of their version.
+    """A function that makes weights from `NetworkWeights.packed` and a version.
 
     Args:
         settings: of the run.
-        blank: a network of its shape, of which copies get the weights.
+        blank: a network of its shape, whose copies get the weights.
     """
 
     def unpack(weights: bytes, version: int) -> Weights:
@@ -68,10 +68,10 @@ def make_actor(
 
     Args:
         settings: of the run.
-        selfplay: these settings with a number of games and of workers.
-        evaluator: that of its first games.
+        selfplay: its settings of self-play, with numbers of games and workers.
+        evaluator: of its first games.
         starts: what games begin from; None: the initial position.
-        numbers: which of the run's workers it has; None: all.
+        numbers: of the run's workers that it has; None: all.
     """
     return Actor(
         game=settings.game,
@@ -92,7 +92,8 @@ class RecipeOfRun(Recipe):
 
     Args:
         settings: of the run, with a complete evaluator and self-play's sizes.
-        servers: addresses of processes that evaluate for the members, in turn; none: each itself.
+        servers: addresses of processes that evaluate for the members, assigned round robin; empty:
+            each evaluates itself.
     """
 
     settings: RunSettings
@@ -113,7 +114,7 @@ class RecipeOfRun(Recipe):
         return MemberOfCrew(actor, Workplace(settings.game, unpack, len(numbers)))
 
     def threads(self, workers: int) -> int:
-        """Cores for the networks of so many workers: their share of the run's."""
+        """Cores for the networks of this many workers: their share of the run's."""
         threads, shares = self.settings.evaluation.threads, self.settings.selfplay.shares()
         assert threads is not None
         return max(1, threads * workers // len(shares))

@@ -1,4 +1,4 @@
-"""How the page is served; the numbers and their reasons are in `conf/web`."""
+"""How to serve the page; the numbers and their reasons are in `conf/web`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class WebSettings:
 
 
 def web_settings(config: Mapping[str, Any]) -> WebSettings:
-    """The group `web`; beside a run it has a search of its own, in command=web that is `search`.
+    """The group `web`; next to a run it has its own search, in command=web that is `search`.
 
     Raises:
         SettingError: a setting cannot be used.

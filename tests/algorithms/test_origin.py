@@ -108,7 +108,7 @@ def test_an_average_begins_with_the_given_weights(tiny: Tiny, run: str) -> None:
         ("game=tic_tac_toe_plain", "must have name 'tic_tac_toe_plain' .*, got 'tic_tac_toe'"),
         ("init=nowhere", "nowhere: cannot read this checkpoint"),
         ("init=run@step-3", r"run@step-3 finds no run/checkpoints/step-3.ckpt; .* step-8"),
-        ("init=run@all", "checkpoint must be one, got run@all, which are 3"),
+        ("init=run@all", "checkpoint must be one, got run@all, which names 3"),
         ("init=run/config.yaml", "not an azcore checkpoint"),
         ("fork=run", "init and fork both set what a run begins from"),
     ],

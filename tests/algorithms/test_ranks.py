@@ -179,12 +179,12 @@ def test_passes_of_a_step_learn_what_one_pass_does(
         (["trainer.devices=1000"], "of this machine, got 1000"),
         (
             ["trainer.devices=2", "learner.batch_size=17"],
-            "learner.batch_size must be a multiple of 2, twice that or more, as trainer.devices x "
-            "trainer.num_nodes x trainer.accumulate_grad_batches share it out alike, got 17",
+            "learner.batch_size must be a multiple of 2, twice that or more, to divide equally "
+            "by trainer.devices x trainer.num_nodes x trainer.accumulate_grad_batches, got 17",
         ),
         (["trainer.accumulate_grad_batches=16"], "a multiple of 16, twice that or more"),
         (["trainer.num_nodes=2"], "2 without MASTER_ADDR, MASTER_PORT, NODE_RANK"),
-        (["+trainer.sync_batchnorm=true"], "learner.sync_batch_norm says it"),
+        (["+trainer.sync_batchnorm=true"], "learner.sync_batch_norm sets it"),
     ],
 )
 def test_what_cannot_be_is_refused(

@@ -256,7 +256,7 @@ def test_other_games_are_refused_on_resume(expert: Tiny, tmp_path: Path) -> None
     train_until(config, 4)
     games = GameFile(tmp_path / "teacher.azg")
     games.append([record for record in games.read() if not is_held_out(record, 0.2)][:1])
-    with pytest.raises(AzcoreError, match="must hold the games that the run began with"):
+    with pytest.raises(AzcoreError, match="must contain the games that the run began with"):
         train({**config, "resume": "run"})
 
 
@@ -276,7 +276,11 @@ def _cut(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "change", "sentence"),
     [
-        (_empty, "seed=1", "supervised.games must hold games to learn from, got none in teacher"),
+        (
+            _empty,
+            "seed=1",
+            "supervised.games must contain games to learn from, got none in teacher",
+        ),
         (
             _of_another_game,
             "seed=1",

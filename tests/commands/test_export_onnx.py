@@ -69,7 +69,7 @@ def test_a_file_that_computes_something_else_is_not_written(
     monkeypatch.setattr(command, "onnx_of", altered)
     status, _, error = azcore(*EXPORT, "out=go9.onnx")
     assert status == 2
-    assert "the ONNX file must give the policy_logits of torch to within 0.001" in error
+    assert "the ONNX file must reproduce torch's policy_logits to within 0.001" in error
     assert not (tmp_path / "go9.onnx").exists()
 
 

@@ -486,8 +486,8 @@ def test_the_picture_has_room_for_long_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["players=[random]"], "players must be two at least, got random"),
-        (["players=[]"], "players must be two at least, got none"),
+        (["players=[random]"], "players must be two or more, got random"),
+        (["players=[]"], "players must be two or more, got none"),
         (
             ["players=[randm,search]"],
             "a player must be random, search or search:SIMULATIONS, a checkpoint, a run directory, "
@@ -577,7 +577,7 @@ def test_a_player_has_a_search_of_its_own(
         ("gumbel.actions=3", r"search\.gumbel must be settings that include actions, got None"),
         ("solve=true transpositions=true", r"search\.solve must be false"),
         ("num_simulations=0", r"search\.num_simulations must be 1 or more, got 0"),
-        ("c_init=2 quickly", "there is no such file or folder"),
+        ("c_init=2 quickly", "no such file or folder exists"),
         ("dirichlet_fraction=0", "players: dirichlet_fraction is for self-play, got dirichlet_fr"),
     ],
 )
