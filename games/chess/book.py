@@ -20,7 +20,7 @@ class PolyglotBook(Book):
     """A Polyglot book, which stays on disk.
 
     Raises:
-        GameError: the file cannot be read, or is no such book.
+        GameError: the file cannot be read, or is not a Polyglot book.
     """
 
     def __init__(self, game: Game, path: Path) -> None:
@@ -35,8 +35,8 @@ class PolyglotBook(Book):
         keys = np.memmap(path, ENTRY, mode="r")["key"]
         if (keys[1:] < keys[:-1]).any():
             raise GameError(
-                f"{game.name}: the entries of a Polyglot book must rise, which those of {path} "
-                "do not: it is no such book"
+                f"{game.name}: the entries of a Polyglot book must be in ascending order, unlike "
+                f"those of {path}: it is not a Polyglot book"
             )
 
     def actions(self, state: Any) -> list[tuple[int, float]]:

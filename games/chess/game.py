@@ -1,4 +1,4 @@
-"""Chess for azcore: facts, settings and their checks; the other files of this folder have the rest.
+"""Chess for azcore: facts, settings and their checks; the rest is in the other files here.
 
 `rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `board.py` boards to
 draw, `pgn.py` transcripts, `book.py` opening books, `tables.py` tablebases, `oracle.py` the same

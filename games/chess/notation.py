@@ -200,13 +200,13 @@ def state_from_text(state: Any, text: str) -> Any:
     the ply, which counts towards the ply limit; a position at the limit is over. Like other
     programs, this accepts what GUIs write and drops what is impossible: castling rights without
     king and rook in place, an en passant cell that no pawn has passed, and a move number that
-    leaves no ply to play, for which 1 stands.
+    leaves no ply to play, which becomes 1.
 
     Args:
         state: a blank state, which is changed and returned.
 
     Raises:
-        InvalidTextError: the message names what is wrong and where.
+        InvalidTextError: the message names the fault and its place.
     """
     words = text.split()
     if not 4 <= len(words) <= 6:
@@ -310,7 +310,7 @@ def possible_board(fen: str, castling: str, text: str) -> chess.Board:
     status = board.status()
     if status:
         wrong = ", ".join(name for bit, name in names.items() if status & bit)
-        raise InvalidTextError(f"chess: {wrong or 'no possible position'} in {text[:90]!r}")
+        raise InvalidTextError(f"chess: {wrong or 'an impossible position'} in {text[:90]!r}")
     return board
 
 
@@ -339,7 +339,7 @@ def termination(state: Any) -> str:
 
 
 def result_text(outcome: int) -> str:
-    """`1-0`, `1/2-1/2` or `0-1` for an outcome as seat 0 sees it."""
+    """`1-0`, `1/2-1/2` or `0-1` for an outcome in the view of seat 0."""
     return {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[outcome]
 
 

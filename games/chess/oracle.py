@@ -28,7 +28,7 @@ UNDERPROMOTIONS = (chess.KNIGHT, chess.BISHOP, chess.ROOK)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Played:
-    """A position and what the game needs to know about earlier ones."""
+    """A position and the facts about earlier ones that the game needs."""
 
     board: chess.Board
     counts: Counter[Hashable]  # occurrences of each position of the game, this one included

@@ -28,7 +28,7 @@ from .notation import (
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")  # PGN's; * for an unfinished game
 OUTCOMES = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}  # in White's view
 VARIANTS = ("", "?", "standard", "chess", "from position")  # names of chess itself, in lower case
-VALUE = re.compile(r"^value ([+-][01]\.[0-9]{3})(?= |$)", re.MULTILINE)  # as azcore writes it
+VALUE = re.compile(r"^value ([+-][01]\.[0-9]{3})(?= |$)", re.MULTILINE)  # written by azcore
 EVAL = re.compile(r"\[%eval -?[0-9]+\.[0-9]{2}\] ")
 MOST_CERTAIN = 0.999  # a value of 1 would be infinitely many pawns; this is 20
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"  # without its counters
@@ -57,8 +57,8 @@ PGN_END = re.compile(r"(?:^|\s)(?:1-0|0-1|1/2-1/2|\*)\s*$")
 def games_of_pgn(lines: Iterable[str]) -> Iterator[str]:
     """The games of a PGN text: one ends with its result, or where the headers of the next begin.
 
-    A comment may hold lines that look like headers. One that is never closed ends at the first of
-    them that follows an empty line, so it spoils its own game alone.
+    A comment may contain lines that look like headers. An unclosed one ends at the first of them
+    that follows an empty line, so it spoils only its own game.
     """
     text = GameText()
     named = has_moves = is_over = in_comment = False
@@ -82,7 +82,7 @@ def games_of_pgn(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _outside_comments(line: str, in_comment: bool) -> tuple[str, bool]:
-    """What a line says outside comments, and whether a comment is open at its end."""
+    """The part of a line outside comments, and whether a comment is open at its end."""
     parts = []
     while line:
         if in_comment:
@@ -242,7 +242,7 @@ TAGS = {
 PART = re.compile(r"\{[^}]*\}?|;[^\n]*|^%[^\n]*|[()]|\$\d+|[^\s(){};$!?]+", re.MULTILINE)
 NUMBER = re.compile(r"^\d+[.…]+|^\d+$")
 EN_PASSANT = re.compile(r"e\.?p\.?$")
-# What no word but a move has: a square, castling (also in Cyrillic letters), a null move.
+# Parts that only moves have: a square, castling (also in Cyrillic letters), a null move.
 MOVE = re.compile("[a-h][1-8]|[o0\u043e][-\u2013][o0\u043e]|--|Z0|0000", re.IGNORECASE)
 OFF_THE_BOARD = {  # by PGN's Termination
     "time forfeit": "time",
@@ -274,7 +274,7 @@ def read_pgn(game: Game, text: str) -> Transcript:
     if variant.lower() not in VARIANTS:
         name = variant[:20]
         raise TranscriptError(
-            f"{game.name}: a PGN game must be of standard chess, got [Variant {name!r}]",
+            f"{game.name}: a PGN game must be standard chess, got [Variant {name!r}]",
             f"variant {name}",
         )
     start_text = None
@@ -313,12 +313,12 @@ def read_pgn(game: Game, text: str) -> Transcript:
 
 
 def _rating(text: str) -> float | None:
-    """An Elo rating; None where it is unknown, for which 0 stands too."""
+    """An Elo rating; None if it is unknown, also written as 0."""
     return float(text) if re.fullmatch(r"[1-9]\d{1,3}", text, re.ASCII) else None
 
 
 def _without_unknown(value: str) -> str:
-    """A header's value; empty for the values by which PGN marks it as unknown."""
+    """A header's value; empty for PGN's marks of unknown values."""
     return "" if value in ("?", "????.??.??") else value
 
 
@@ -340,7 +340,7 @@ def _parts(text: str) -> tuple[dict[str, str], str]:
 class _MainLine:
     """Plays the moves of a movetext, each of which python-chess reads.
 
-    Its reader of whole games skips what it cannot read, so it takes Zf3 for f3.
+    Its reader of whole games skips unreadable parts, so it reads Zf3 as f3.
 
     Args:
         game: chess.
@@ -355,7 +355,7 @@ class _MainLine:
         self.fault: TranscriptError | None = None  # of the move after those
 
     def read(self, movetext: str) -> None:
-        """Play up to the result, or to a move that cannot be played, whose `fault` is kept."""
+        """Play up to the result, or to a move that cannot be played, keeping its `fault`."""
         depth = 0
         for found in PART.finditer(movetext):
             part = found[0]
@@ -381,20 +381,20 @@ class _MainLine:
 
     def _cut(self, why: str) -> None:
         self.fault = TranscriptError(
-            f"{self._game.name}: the PGN game has {why}, and what follows it may be moves", why
+            f"{self._game.name}: the PGN game has {why}, and moves may follow it", why
         )
 
     def _comment(self, part: str) -> None:
         if self.actions:
             text = part[1:].strip() if part[0] == ";" else _with_braces(_inside(part))
-            black = rules.current_player(self._state) == 0  # who has moved
+            black = rules.current_player(self._state) == 0  # whether Black has moved
             self.comments[-1].append(without_eval(text, black=black))
 
     def _play(self, word: str) -> None:
         """Play a move.
 
         Raises:
-            TranscriptError: it cannot be.
+            TranscriptError: it cannot be played.
         """
         game, black = self._game, rules.current_player(self._state) == 1
         number = f"{int(self._state.ply) // 2 + 1}{'...' if black else '.'}"

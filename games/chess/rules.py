@@ -9,7 +9,7 @@ Boards are 64-bit sets, bit `cell` = row × 8 + column. The state is in White's 
          a  b  c  d  e  f  g  h
       8  0  1  2  3  4  5  6  7
       7  8  9 10 11 12 13 14 15
-      ..                             rows 2 to 6 go on like this
+      ..                             rows 2 to 6 continue likewise
       1 56 57 58 59 60 61 62 63
 
 Move generation uses the view of the player to move, which for Black is the board mirrored top to
@@ -135,7 +135,7 @@ KING_REACH = np.array(_reached(STEPS[:8], 1), np.uint64)
 KNIGHT_REACH = np.array(_reached(STEPS[8:], 1), np.uint64)
 PAWN_REACH = np.array(_reached((STEPS[NORTH_WEST], STEPS[NORTH_EAST]), 1), np.uint64)
 
-# What an action adds to its from-cell, by plane.
+# Added to an action's from-cell, by plane.
 OFFSETS = np.array(
     [(8 * r + c) * n for r, c in STEPS[:8] for n in range(1, 8)]
     + [8 * r + c for r, c in STEPS[8:]]
@@ -279,8 +279,8 @@ def outcome(state: Any) -> int:
 
 
 def position_key(state: Any) -> Any:
-    # What a FEN holds except the move number, and how often the position has occurred before. Other
-    # earlier positions are left out.
+    # The content of a FEN except the move number, and how often the position has occurred before.
+    # Other earlier positions are left out.
     key = state.hash ^ CLOCK_HASH[state.clock]
     if int(state.ply) & 1:
         key ^= BLACK_HASH
@@ -365,7 +365,7 @@ class View(NamedTuple):
     """The board as the player to move sees it: np.uint64 sets of cells, queens in two of them."""
 
     own: Any
-    other: Any  # the opponent's
+    other: Any  # the opponent's pieces
     empty: Any
     king: Any
     king_cell: int

@@ -1,8 +1,8 @@
 """Syzygy tablebases, read by python-chess.
 
 A table knows for each position whether it is won under the rule of fifty moves (WDL), and how many
-plies away the next capture or pawn move of the best play is (DTZ, "distance to zeroing"). Whoever
-always plays the winning move of the smallest distance wins.
+plies away the next capture or pawn move of the best play is (DTZ, "distance to zeroing"). Always
+playing the winning move of the smallest distance wins.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .notation import legal_actions, to_board
 if TYPE_CHECKING:
     import chess
 
-# Halfmoves without a capture or pawn move that a win may take in all. FIDE draws after 100; DTZ may
-# be one too small, so a result that hangs on the last one is not told.
+# Halfmoves without a capture or pawn move that a win may take in total. FIDE draws after 100; DTZ
+# may be one too small, so a result that depends on the last one is left open.
 MOST_QUIET = 99
 HANGS = 0.5  # a result between a draw and a win or a loss
 MAGIC = {".rtbw": b"\x71\xe8\x23\x5d", ".rtbz": b"\xd7\x66\x0c\xa5"}
@@ -28,10 +28,10 @@ ZEROED = {2: 1, 1: 101, 0: 0, -1: -101, -2: -1}  # DTZ before a capture or pawn 
 
 
 class Syzygy(Tablebase):
-    """The tables in one folder, or in several with `:` in between as in UCI's SyzygyPath.
+    """The tables in one folder, or in several separated by `:` as in UCI's SyzygyPath.
 
     Raises:
-        GameError: there are none, or a file is no table.
+        GameError: no table is found, or a file is not a table.
     """
 
     def __init__(self, game: Game, path: str) -> None:
@@ -67,7 +67,7 @@ class Syzygy(Tablebase):
                 f"{self._game.name}: the table {file} cannot be read: {error.strerror}"
             ) from error
         if not is_table:
-            raise GameError(f"{self._game.name}: {file} must be a Syzygy table, but is none")
+            raise GameError(f"{self._game.name}: {file} must be a Syzygy table, but is not")
         if self._tables.add_file(str(file)):
             self._most_pieces = max(self._most_pieces, len(file.stem) - 1)
 
@@ -79,10 +79,10 @@ class Syzygy(Tablebase):
             return self._solve(state, board)
         except KeyError:  # in no table: one is missing, or a side may still castle
             return None
-        except Exception as error:  # python-chess promises nothing for damaged files
+        except Exception as error:  # python-chess may raise anything for damaged files
             raise GameError(
-                f"{self._game.name}: the tablebase {self._path} is damaged: it cannot tell the "
-                f"outcome of {board.fen()} ({type(error).__name__}: {error})"
+                f"{self._game.name}: the tablebase {self._path} is damaged: it has no "
+                f"outcome for {board.fen()} ({type(error).__name__}: {error})"
             ) from error
 
     def _solve(self, state: Any, board: chess.Board) -> Solved | None:
@@ -112,7 +112,7 @@ class Syzygy(Tablebase):
         if most in (-HANGS, HANGS):
             return None
         best = round(most)
-        # The smallest distance of wins is the surest, the largest of losses the longest.
+        # Prefer the smallest distance among wins, the largest among losses.
         order = sorted(distances, key=lambda action: (abs(distances[action]) * best, action))
         return Solved(
             outcome=best if board.turn == chess.WHITE else -best,
@@ -121,7 +121,7 @@ class Syzygy(Tablebase):
 
 
 def _result(distance: int, quiet: int) -> float:
-    """What an action leads to, view of the player to move: -1, 0, 1, or between if that is unsure.
+    """The result of an action, view of the player to move: -1, 0, 1, or between if uncertain.
 
     Args:
         distance: DTZ of the action; 1 is also a mate.

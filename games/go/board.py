@@ -13,7 +13,7 @@ from azcore.game import Board, Choice, Game, Layout, Piece, Role
 from . import rules
 from .notation import COLUMNS, action_to_text
 
-PASS = "pass"  # the text of the action too
+PASS = "pass"  # also the text of the action
 
 
 @cache
@@ -46,7 +46,7 @@ def stars(size: int) -> tuple[str, ...]:
 
 
 def board_of(game: Game, state: Any, stones: npt.NDArray[np.int8]) -> Board:
-    """The board of a state, of which `stones` is what `Go.stones` returns.
+    """The board of a state, with `stones` from `Go.stones`.
 
     A smaller board lies in the corner of A1, so its points have the same names.
     """

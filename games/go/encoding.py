@@ -27,7 +27,7 @@ from azcore.game import Symmetry
 NUM_BOARDS = 8
 NUM_PLANES = 2 * NUM_BOARDS + 1
 NUM_PLANES_OF_SEVERAL = NUM_PLANES + 2
-MOST_KOMI = 25  # of a game with plane 17: what Black wins by on 5×5, more than on other boards
+MOST_KOMI = 25  # of a game with plane 17: Black's margin on 5×5, larger than on other boards
 _AGES = ["", ", 1 ply ago", *(f", {plies} plies ago" for plies in range(2, NUM_BOARDS))]
 
 
@@ -37,7 +37,7 @@ def maximum_of_planes(several: bool) -> list[int]:
 
 
 def plane_names(several: bool) -> list[str]:
-    """What each plane holds; `several`: whether there are several komi or sizes."""
+    """The meaning of each plane; `several`: whether there are several komi or sizes."""
     names = [f"{whose} stones{ago}" for whose in ("own", "opponent's") for ago in _AGES]
     return [*names, "Black to move", *(["own komi", "points of the board"] if several else [])]
 

@@ -1,4 +1,4 @@
-"""Go for azcore: facts, settings and their checks; the other files of this folder have the rest.
+"""Go for azcore: facts, settings and their checks; the rest is in the other files here.
 
 `rules.py` has the rules, `encoding.py` the planes and symmetries, `notation.py` the texts,
 `board.py` boards to draw, `sgf.py` transcripts, and README.md the specifications in tables.
@@ -62,7 +62,7 @@ class Go(CompiledGame):
         # Those of `board_size` and `komi` come first.
         self.sizes = [board_size, *sorted(set(other_sizes), reverse=True)]
         self.komis = [self.komi, *sorted({float(other) for other in other_komis} - {self.komi})]
-        # Only where they are used: games, weights and records without them stay what they were.
+        # Only where they are used: games, weights and records without them do not change.
         others: dict[str, Setting] = {}
         if other_komis:
             others["other_komis"] = sorted({float(other) for other in other_komis})
@@ -163,9 +163,9 @@ class Go(CompiledGame):
         return rules.score(state)
 
     def ownership(self, state: Any) -> npt.NDArray[np.int8]:
-        """int8 [N, N], top row first: 1 Black's area, -1 White's, 0 nobody's; in any state.
+        """int8 [N, N], top row first: 1 Black's area, -1 White's, 0 neither; in any state.
 
-        What lies outside a smaller board is nobody's.
+        Points outside a smaller board are neither's.
         """
         owners = np.zeros(rules.num_points(self.board_size), np.int8)
         rules.fill_area(state, owners)

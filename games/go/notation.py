@@ -1,13 +1,13 @@
 """Go as text: moves, positions and drawn boards. SGF is in `sgf.py`.
 
 Moves are written as in the Go Text Protocol: columns A to T without I, rows from 1 at the bottom,
-or `pass`. A position is one line: the rows from the top, the player to move and, where needed, what
+or `pass`. A position is one line: the rows from the top, the player to move and, if needed, what
 the board alone does not show:
 
     ..O/.XO/XX. b                  the board, Black to move
     .../.X./... w passes=1         Black has just passed (2: the game is over)
     .XO./XO.O/.XO./.... b ko=C3    playing at C3 would repeat an earlier board
-    .../.../... b komi=5.5         komi, in a game of several, if it is not the usual one
+    .../.../... b komi=5.5         komi, in a game with several, if it is not the usual one
 
 A smaller board, in a game of several sizes, has fewer rows.
 
@@ -103,7 +103,7 @@ def state_from_text(game: Go, text: str) -> Any:
     prisoners are not in the text, so the history is empty.
 
     Raises:
-        InvalidTextError: the message names what is wrong and where.
+        InvalidTextError: the message names the fault and its place.
     """
     size = game.board_size
     position = split_state_text(game, text)
@@ -138,7 +138,7 @@ def state_from_text(game: Go, text: str) -> Any:
 
 
 class Position(NamedTuple):
-    """What the text of a position says."""
+    """The parts of a position's text, parsed."""
 
     rows: list[str]  # n of `.XO`, top row first
     player: int  # seat to move
@@ -151,7 +151,7 @@ def split_state_text(game: Go, text: str) -> Position:
     """The parts of a position's text.
 
     Raises:
-        InvalidTextError: the message names what is wrong and where.
+        InvalidTextError: the message names the fault and its place.
     """
     lines = text.replace("/", " ").split()
     size = next((n for n in game.sizes if lines[n : n + 1] in (["b"], ["w"])), game.board_size)
@@ -164,7 +164,7 @@ def split_state_text(game: Go, text: str) -> Position:
     if len(rows) < size or not words or words[0] not in PLAYERS:
         sizes = " or ".join(str(n) for n in game.sizes)
         raise InvalidTextError(
-            f"go: a position is {sizes} rows and then b or w for whose turn it is, "
+            f"go: a position is {sizes} rows and then b or w for the player to move, "
             f"got {len(rows)} rows and then {' '.join(words)[:20]!r}"
         )
     komi, passes = game.komi, 0
@@ -181,7 +181,7 @@ def split_state_text(game: Go, text: str) -> Position:
         else:
             wanted = ", ".join(["passes=1", "passes=2", *komis])
             raise InvalidTextError(
-                f"go: after whose turn it is come {wanted} or ko=, got {word[:20]!r}"
+                f"go: after the player to move come {wanted} or ko=, got {word[:20]!r}"
             )
     if game.board_size**2 in repeating or len(set(repeating)) < len(repeating):
         raise InvalidTextError("go: ko= must name points, each once")
@@ -237,7 +237,7 @@ def repeating_actions(state: Any) -> list[int]:
 
 
 def render(state: Any) -> str:
-    """The board with coordinates and the last move in brackets, prisoners, komi, and the turn."""
+    """The board with coordinates and the last move in brackets, prisoners, komi, and turn."""
     size, used = state.history.shape[0], int(state.size_in_play)
     letters = "   " + " ".join(COLUMNS[:used])
     lines = [letters]

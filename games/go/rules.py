@@ -395,7 +395,7 @@ def set_colour(state: Any, point: int, colour: int) -> None:
 
 @register_jitable
 def fill_area(state: Any, owners: Any) -> None:
-    """Write whose area each point is: 1 Black's, -1 White's, 0 nobody's.
+    """Write whose area each point is: 1 Black's, -1 White's, 0 neither's.
 
     A colour's area is its stones and the empty regions that reach stones of this colour only.
 
@@ -457,7 +457,7 @@ def set_up(
         state: zeros.
         size: n of the board in play, 2 to N.
         komi: of this game.
-        usual_komi: that of most games; with another, positions have other hashes.
+        usual_komi: of most games; with another, positions have other hashes.
         suicide: whether a play may remove its own chain.
         first_pass: number of first plies without passing.
     """
@@ -468,7 +468,7 @@ def set_up(
         point = point_of(action, array_size)
         if action // array_size >= array_size - size and action % array_size < size:
             state.board[point] = EMPTY
-        else:  # two stones on one point, which no board has
+        else:  # two stones on one point, which is impossible
             board_hash ^= int(ZOBRIST[BLACK, point]) ^ int(ZOBRIST[WHITE, point])
     state.hash = np.uint64(board_hash % 2**64).astype(np.int64)
     state.last_action = -1

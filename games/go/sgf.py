@@ -1,4 +1,4 @@
-"""Go games as SGF, by the library sgfmill, which is imported when one is written or read."""
+"""Go games as SGF, by the library sgfmill, imported when one is written or read."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from .notation import (
 SGF_HEADERS = {"event": "EV", "site": "PC", "date": "DT"}
 SGF_COLOURS = "BW"  # by seat
 LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves; seconds to read
-# How the text of a game begins: a game before it that is not closed ends there. A comment that
-# quotes a game escapes its brackets.
+# The beginning of a game's text, where an unclosed game before it ends. A comment that quotes a
+# game escapes its brackets.
 SGF_ROOT = re.compile(r"\(\s*;\s*(?:FF|GM|CA|AP|SZ)\[[^]\\\n]*\]")
-SGF_SIGN = re.compile(r"\\.?|[\[\]()]", re.DOTALL)  # a backslash takes the next sign with it
+SGF_SIGN = re.compile(r"\\.?|[\[\]()]", re.DOTALL)  # a backslash includes the next character
 SGF_START = re.compile(r"\(\s*(?:;|[A-Z]{2}\[|\Z)")  # one publisher leaves the first ; out
 RESULT = re.compile(r"\s*(?:(b|w)(?:lack|hite)?\s*(?:\+|win)|(0|draw|jigo|tie)\s*$)", re.IGNORECASE)
 # Chinese and Japanese: black or white ... wins; drawn.
@@ -36,11 +36,11 @@ DRAWN = re.compile("\u548c\u68cb|\u6301[\u68cb\u7881]|\u30b8\u30b4")
 NUMBER_WON = re.compile(r"\s*([+-]?[01])\.0+\s*$")  # of programs that write the outcome alone
 RANK = re.compile(r"\s*(\d{1,2})\s*(k|d|p|\u6bb5|\u7ea7|\u7d1a)", re.IGNORECASE)
 KINDS = {"\u6bb5": "d", "\u7ea7": "k", "\u7d1a": "k"}  # of ranks: dan and kyu
-PROFESSIONAL = 9  # the rank of any: above that, they are not told apart
+PROFESSIONAL = 9  # the rank of any professional
 KOMI = re.compile(r"\s*([+-]?\d+(?:[.,]\d+)?)")
-MOST_KOMI = 100  # from there on, hundredths of a point
+MOST_KOMI = 100  # from here on, hundredths of a point
 CHARSET = re.compile(rb"CA\s*\[\s*([\w.:-]{1,40})\s*\]")
-CHARSETS = {  # Python's names of those that people use, by theirs
+CHARSETS = {  # Python's names of common character sets
     **dict.fromkeys(("gb2312", "gbk", "gb18030", "x-gbk", "cp936"), "gb18030"),
     **dict.fromkeys(("big5", "big5-hkscs", "cp950"), "big5hkscs"),
     **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "cp932"), "cp932"),
@@ -48,7 +48,7 @@ CHARSETS = {  # Python's names of those that people use, by theirs
     **{name: name for name in ("euc-jp", "koi8-r", "koi8-u", "iso-8859-1", "iso-8859-15")},
     **{name: name for name in ("windows-1251", "windows-1252", "iso-8859-2", "utf-16")},
 }
-ENCODINGS = ("latin-1", "cp932", "gb18030", "big5hkscs", "cp949")  # tried where CA is missing
+ENCODINGS = ("latin-1", "cp932", "gb18030", "big5hkscs", "cp949")  # tried if CA is missing
 
 
 def transcript_format(game: Go) -> TranscriptFormat:
@@ -73,7 +73,7 @@ def _charset(head: bytes) -> str | None:
 
 
 def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
-    """The games of a collection, without what stands between them."""
+    """The games of a collection, without the text between them."""
     text = GameText()
     depth = 0  # open parentheses
     in_value = is_escaped = False
@@ -84,7 +84,7 @@ def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
             depth, in_value = 0, False
         start, first, is_escaped = 0, int(is_escaped), False
         for sign in SGF_SIGN.finditer(line, first):
-            is_escaped = sign[0] == "\\"  # of a long line's piece, which ends here
+            is_escaped = sign[0] == "\\"  # in a piece of a long line that ends here
             if in_value:
                 in_value = sign[0] != "]"
             elif sign[0] == "[":
@@ -105,7 +105,7 @@ def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
 
 
 def write_sgf(game: Go, transcript: Transcript) -> str:
-    """A game as SGF: SZ, KM, RU in words, names, headers, set-up stones, comments and result.
+    """A game as SGF: SZ, KM, RU as text, names, headers, set-up stones, comments and result.
 
     A finished game without a result gets its score; an unfinished one gets no RE.
 
@@ -130,7 +130,7 @@ def write_sgf(game: Go, transcript: Transcript) -> str:
     if start_text is not None:
         if len(state_to_text(state, state.komi).split()) > 2:
             raise InvalidTextError(
-                "go: an SGF game starts from stones and whose turn it is, and cannot say more: "
+                "go: an SGF game can start only from stones and a player to move, got "
                 f"{start_text[:400]!r}"
             )
         points = [[_sgf_point(size, i) for i in cells] for cells in _stones(state)]
@@ -168,9 +168,9 @@ def _stones(state: Any) -> list[list[int]]:
 def read_sgf(game: Go, text: str) -> Transcript:
     """The main line of an SGF game, with stones set up before its first move, such as a handicap.
 
-    The board may be any of the game's. Komi and rules in the file change no action: a komi of the
-    game's is that of the start, and others are compared and told. What is odd in other properties
-    is ignored, and so is a pass after the end.
+    The board may be any of the game's. Komi and rules in the file change no action: a komi that the
+    game has is that of the start, and others are compared and reported. Oddities in other
+    properties are ignored, and so is a pass after the end.
 
     Raises:
         InvalidTextError: not SGF, longer than `LONGEST_SGF`, another board size.
@@ -180,7 +180,7 @@ def read_sgf(game: Go, text: str) -> Transcript:
     root, nodes = _nodes(text)
     if (kind := _text(root, "GM").strip()) not in ("", "1"):
         raise TranscriptError(
-            f"go: the SGF game must be of Go, GM[1], got GM[{kind[:20]}]", "another game than Go"
+            f"go: the SGF game must be Go, GM[1], got GM[{kind[:20]}]", "another game than Go"
         )
     size = _size(root)
     if size not in game.sizes:
@@ -241,7 +241,7 @@ def _nodes(text: str) -> tuple[Node, list[Node]]:
 
 
 def _text(node: Node, key: str) -> str:
-    """The first value of a property; empty if there is none."""
+    """The first value of a property; empty if missing."""
     from sgfmill import sgf_grammar
 
     value: bytes = sgf_grammar.text_value(node[key][0]) if node.get(key) else b""
@@ -252,7 +252,7 @@ def _size(root: Node) -> int:
     """The board's, 19 if none is stated."""
     words = _text(root, "SZ").replace(":", " ").split()
     if not all(re.fullmatch("[0-9]{1,4}", word, re.ASCII) for word in words) or len(words) > 2:
-        raise InvalidTextError(f"go: an SGF board has a size, got SZ[{_text(root, 'SZ')[:20]}]")
+        raise InvalidTextError(f"go: an SGF board needs a size, got SZ[{_text(root, 'SZ')[:20]}]")
     if len({*map(int, words)}) == 2:
         raise TranscriptError(
             f"go: an SGF board must be square, got {'x'.join(words)}",
@@ -262,10 +262,10 @@ def _size(root: Node) -> int:
 
 
 def _komi(root: Node) -> float | None:
-    """The komi that is stated, whatever unit stands behind it; None: none is.
+    """The stated komi, whatever unit follows it; None: not stated.
 
-    From 100 on, it is in hundredths, as one server writes it: of points, or of the stones that
-    Chinese counting pays, each of which is two points (375 is 3.75 stones, so 7.5 points).
+    From 100 on, it is in hundredths, as one server writes it: of points, or of the stones of
+    Chinese counting, each worth two points (375 is 3.75 stones, so 7.5 points).
     """
     found = KOMI.match(_text(root, "KM"))
     if found is None:
@@ -344,8 +344,8 @@ class _MainLine:
         """
         if not may_set_up and {"AB", "AW", "AE"} & set(node):
             raise TranscriptError(
-                "go: the SGF game sets up stones after its start, which is no game that can be "
-                f"read (node {number})",
+                "go: the SGF game sets up stones after its start, which cannot be read "
+                f"(node {number})",
                 "stones set up during the game",
             )
         colour = next((key.lower() for key in SGF_COLOURS if key in node), None)
@@ -391,7 +391,7 @@ class _MainLine:
 
 
 def _outcome(result: str) -> int | None:
-    """The outcome that a result states, in Black's view; None: none, or no result."""
+    """The outcome that a result states, in Black's view; None: no outcome or no result."""
     if number := NUMBER_WON.match(result):
         return int(number[1])
     if won := WON.search(result):
@@ -417,9 +417,9 @@ def _rating(rank: str) -> float | None:
 
 
 def _other_rules(root: Node, stated: float | None, komi: float) -> str:
-    """In which rules of a file differ from the game's; empty if in none that it names.
+    """How a file's rules differ from the game's; empty if no named rule differs.
 
-    Rules by area agree on who won with the game's, whatever their names.
+    Rules by area agree with the game's on the winner, whatever their names.
     """
     if stated is not None and stated != komi:
         return f"komi {stated:g}"

@@ -37,17 +37,17 @@ class OpenSpiel(Game):
     """One two-player, sequential, deterministic zero-sum game of perfect information.
 
     Actions are OpenSpiel's. The observation is OpenSpiel's tensor for the player to move and one
-    more plane, which tells the seat to move. A tensor of one axis is one plane of 1 × N cells.
-    Where the tensor holds shares from 0 to 1, azcore sees them in steps of 1 / 255; where it holds
-    counts, larger ones than 255 look like 255.
+    more plane, which shows the seat to move. A tensor of one axis is one plane of 1 × N cells.
+    azcore reads shares from 0 to 1 in a tensor in steps of 1 / 255, and counts above 255 as 255.
+
 
     Args:
-        id: the game as OpenSpiel writes it, such as `hex(board_size=7)`.
-        max_plies: the game is a draw after this many plies, 1 to 10,000, if OpenSpiel's rules do
-            not end it before.
+        id: the game in OpenSpiel's notation, such as `hex(board_size=7)`.
+        max_plies: the game is a draw after this many plies, 1 to 10,000, unless OpenSpiel's rules
+            end it before.
 
     Raises:
-        GameError: a setting is out of range, OpenSpiel is not installed or has no such game, or
+        GameError: a setting is out of range, OpenSpiel is not installed or lacks the game, or
             azcore cannot play it.
     """
 
@@ -98,7 +98,7 @@ class OpenSpiel(Game):
         return self._seat(state.current_player())
 
     def _seat(self, player: int) -> int:
-        """The seat of one of OpenSpiel's players, and the other way round."""
+        """The seat of one of OpenSpiel's players, and vice versa."""
         return int(player ^ self._first)
 
     def legal_action_mask(self, state: Any) -> BoolArray:
@@ -135,7 +135,7 @@ class OpenSpiel(Game):
         return super().termination(state) if state.is_terminal() else "too many plies"
 
     def action_to_text(self, state: Any, action: int) -> str:
-        """OpenSpiel's own text without blanks; `#7` for action 7 where it is not legal."""
+        """OpenSpiel's own text without blanks; `#7` for action 7 if it is not legal."""
         if self.is_terminal(state) or action not in state.legal_actions():
             return f"#{action}"
         return _text(state, action)
@@ -148,14 +148,14 @@ class OpenSpiel(Game):
         if re.fullmatch("#[0-9]{1,6}", text, re.ASCII):
             return require_legal(self, state, int(text[1:]))
         raise InvalidTextError(
-            f"an action is one of OpenSpiel's texts for the legal ones without blanks, or # and "
-            f"its number, got {text[:40]!r}"
+            f"an action is OpenSpiel's text of a legal one without blanks, or # and its number, "
+            f"got {text[:40]!r}"
         )
 
     def state_to_text(self, state: Any) -> str:
         """The number of plies and a colon, then the numbers of the actions: `2: 24 7`.
 
-        Where the game has a board, its rows stand before them: `.../.x./..o 2: 4 8`.
+        If the game has a board, its rows come first: `.../.x./..o 2: 4 8`.
         """
         actions = state.history()
         return " ".join([*self._placement(state), f"{len(actions)}:", *map(str, actions)])
@@ -193,7 +193,7 @@ class OpenSpiel(Game):
         return self._grid is not None
 
     def board(self, state: Any) -> Board | None:
-        """Where an action is a cell of a grid; None for other games."""
+        """The board, if actions are cells of a grid; else None."""
         grid = self._grid
         if grid is None:
             return None
@@ -222,7 +222,7 @@ class OpenSpiel(Game):
         return grid_of(self._id)
 
     def _placement(self, state: Any) -> list[str]:
-        """The rows of the board as one word, if there is a board."""
+        """The rows of the board as one word, if the game has a board."""
         if self._grid is None:
             return []
         marks = np.full(self._grid.rows * self._grid.columns, ".")
@@ -237,7 +237,7 @@ def _text(state: Any, action: int) -> str:
 
 
 def _planes(shape: list[int]) -> tuple[int, int, int]:
-    """The shape [C, H, W] in which a tensor of OpenSpiel is seen."""
+    """The shape [C, H, W] of an observation with OpenSpiel's tensor."""
     if len(shape) == 1:
         return 1, 1, shape[0]
     if len(shape) == 2:

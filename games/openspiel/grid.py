@@ -1,8 +1,8 @@
-"""Boards of those games of OpenSpiel in which an action puts a stone on a cell of a grid.
+"""Boards of OpenSpiel's games whose actions put a stone on a cell of a grid.
 
-OpenSpiel does not tell what a game's board looks like, but its tensors show it. `grid_of` plays
-random games and sees which planes light up under the stones of each player; where all of them fit,
-the game has a board. Flips and captures show in the planes too.
+OpenSpiel does not describe a game's board, but its tensors show it. `grid_of` plays random games
+and observes which planes become nonzero under the stones of each player; if all of them fit, the
+game has a board. Flips and captures also show in the planes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .loading import load
 
 PROBES = 30  # random games
 MOST_PROBED = 3000  # plies of all of them
-VIEWER = 0  # OpenSpiel's player whose tensors are looked at, whoever moves
+VIEWER = 0  # OpenSpiel's player whose tensors are used, whoever moves
 PASS = "pass"
 
 
@@ -31,8 +31,8 @@ class Grid:
 
     Args:
         rows, columns: of the board; action `row * columns + column` puts a stone there.
-        passes: whether there is one more action, which puts none.
-        planes: for each of OpenSpiel's players, bool [C]: what lights up under its stones.
+        passes: whether there is one more action, which puts no stone.
+        planes: for each of OpenSpiel's players, bool [C]: which become nonzero under its stones.
     """
 
     rows: int
@@ -75,7 +75,7 @@ def _letters(column: int) -> str:
 
 @cache
 def grid_of(spiel_id: str) -> Grid | None:
-    """The grid of a game that `load` accepts; None: its actions are no cells, or nothing fits."""
+    """The grid of a game that `load` accepts; None: its actions are not cells, or none fits."""
     rules = load(spiel_id)
     shape = rules.observation_tensor_shape()
     if len(shape) == 2 and isqrt(shape[1]) ** 2 == shape[1]:
@@ -88,20 +88,20 @@ def grid_of(spiel_id: str) -> Grid | None:
         return None
     probes = _probe(rules, cells)
     if actions > cells and not any(action == cells for _, action, _, _ in probes):
-        return None  # the action beyond the cells has not been seen: it may be no pass
+        return None  # the action beyond the cells never occurred, so it may not be a pass
     under = np.zeros((2, shape[0]), np.bool_)
     for before, action, player, after in probes:
-        if action < cells:  # a plane that is lit everywhere tells who moves
+        if action < cells:  # a plane that is nonzero everywhere shows the player to move
             under[player] |= after[:, action] & ~before[:, action] & ~after.all(axis=1)
     grid = Grid(shape[1], shape[2], actions > cells, (under[0], under[1]))
     return grid if probes and all(_fits(under, *probe) for probe in probes) else None
 
 
-Probe = tuple[BoolArray, int, int, BoolArray]  # lit before, action, OpenSpiel's player, lit after
+Probe = tuple[BoolArray, int, int, BoolArray]  # nonzero before, action, player, nonzero after
 
 
 def _probe(rules: Any, cells: int) -> list[Probe]:
-    """Each ply of some random games, the same ones every time; none where an action is odd."""
+    """Each ply of some fixed random games; empty if an action does not fit."""
     rng = np.random.default_rng(1)
     probes: list[Probe] = []
     for _ in range(PROBES):
@@ -129,6 +129,6 @@ def _fits(under: BoolArray, before: BoolArray, action: int, player: int, after: 
 
 
 def _lit(state: Any, cells: int) -> BoolArray:
-    """Bool [C, cells]: where the planes are not zero."""
+    """Bool [C, cells]: where the planes are nonzero."""
     lit: BoolArray = np.array(state.observation_tensor(VIEWER)).reshape(-1, cells) != 0
     return lit

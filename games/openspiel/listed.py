@@ -1,9 +1,9 @@
-"""The ids of OpenSpiel that azcore takes from a file, which anybody may have written.
+"""The ids of OpenSpiel that azcore accepts from untrusted files.
 
 An id is a small language: games within games, names of files, sizes without a limit. OpenSpiel
-reads it in C++ and can take any time and memory for it. So an id from a file is a known name,
+parses it in C++ and can take any time and memory for it. So an id from a file must be a known name,
 alone or with known parameters in these ranges, for which OpenSpiel builds the game in less than a
-second. Whoever wants another passes it on the command line.
+second. Other ids need the command line.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ LISTED: Mapping[str, Mapping[str, Values]] = {  # by name, then by parameter
     },
     "shogi": {},
     "tic_tac_toe": {},
-    "twixt": _COLOURED,  # OpenSpiel 2 mixes up its sizes where one process loads two
+    "twixt": _COLOURED,  # OpenSpiel 2 confuses its sizes if one process loads two
     "ultimate_tic_tac_toe": {},
     "xiangqi": {},
     "y": {**_COLOURED, "board_size": range(2, 20)},
@@ -114,7 +114,7 @@ def require_listed(spiel_id: str) -> None:
     if len(spiel_id) > LONGEST or form is None or form[1] not in LISTED:
         raise GameError(
             f"openspiel: an id in a file must be a game of docs/openspiel.md with numbers or words "
-            f"as parameters, got {spiel_id[:40]!r}; game.id= on the command line takes any id"
+            f"as parameters, got {spiel_id[:40]!r}; game.id= on the command line accepts any id"
         )
     known = LISTED[form[1]]
     for word in form[2].split(",") if form[2] else ():
@@ -123,12 +123,12 @@ def require_listed(spiel_id: str) -> None:
             names = ", ".join(known) or "none"
             raise GameError(
                 f"openspiel: an id of {form[1]} in a file may have the parameters {names}, got "
-                f"{word[:40]!r}; game.id= on the command line takes any id"
+                f"{word[:40]!r}; game.id= on the command line accepts any id"
             )
         if not _fits(value, known[name]):
             raise GameError(
                 f"openspiel: {name} of {form[1]} in a file must be {_in_words(known[name])}, got "
-                f"{value[:40]!r}; game.id= on the command line takes any id"
+                f"{value[:40]!r}; game.id= on the command line accepts any id"
             )
 
 

@@ -1,4 +1,4 @@
-"""Loads a game of OpenSpiel by its id, and refuses in one sentence what azcore cannot play."""
+"""Loads a game of OpenSpiel by its id, and refuses games that azcore cannot play."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .listed import require_listed
 
 MOST_MEGABYTES = 2000  # of memory for an id that is not listed
 MOST_SECONDS = 10
-_tried: set[str] = set()  # ids that are not listed, which this process was given and has loaded
+_tried: set[str] = set()  # unlisted ids that this process has loaded
 
 
 def library() -> Any:
@@ -38,7 +38,7 @@ def load(spiel_id: str) -> Any:
     """The `pyspiel.Game` with this id, such as `hex(board_size=7)`.
 
     Raises:
-        GameError: OpenSpiel has no such game or parameters, or azcore cannot play it.
+        GameError: OpenSpiel lacks the game or the parameters, or azcore cannot play it.
     """
     pyspiel = library()
     name = spiel_id.partition("(")[0]
@@ -50,7 +50,7 @@ def load(spiel_id: str) -> Any:
     if spiel_id == name and not kinds[name].default_loadable:
         wanted = ", ".join(kinds[name].parameter_specification)
         raise GameError(f"openspiel: {name} needs values in brackets for some of: {wanted}")
-    if "file" in spiel_id:  # a parameter such as filename; the id may be a stranger's
+    if "file" in spiel_id:  # a parameter such as filename; the id is untrusted
         raise GameError(
             f"openspiel: azcore cannot play {_shortened(spiel_id)}: it is read from a file"
         )
@@ -60,7 +60,7 @@ def load(spiel_id: str) -> Any:
     try:
         game = pyspiel.load_game(spiel_id)
         reason = _why_not(pyspiel, game) or unplayable
-    except Exception as error:  # a SpielError, or whatever C++ throws at a parameter
+    except Exception as error:  # a SpielError, or any C++ exception
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise GameError(f"openspiel: {_shortened(spiel_id)} cannot be loaded: {reason}") from error
     if reason:
@@ -71,7 +71,7 @@ def load(spiel_id: str) -> Any:
 
 
 def require_received(spiel_id: str) -> None:
-    """Refuse an id from a file that is neither listed nor one that the command line gave, too.
+    """Refuse an id from a file that is neither listed nor also on the command line.
 
     Raises:
         GameError: naming what is not listed.
@@ -89,10 +89,10 @@ def _is_known(spiel_id: str) -> bool:
 
 
 def _try(spiel_id: str) -> str:
-    """Load an id and play it in a process of its own, so that it cannot take this one along.
+    """Load an id and play it in a separate process, so that a crash does not affect this one.
 
     Returns:
-        why it cannot be played; empty: it can.
+        The reason why it cannot be played; empty: it can.
 
     Raises:
         GameError: it cannot be loaded, or takes too long or too much memory.
@@ -111,10 +111,10 @@ def _try(spiel_id: str) -> str:
         if not tried.returncode:
             return reason
         most = f"{MOST_SECONDS} s and {MOST_MEGABYTES:,} MB"
-        reason = reason or f"OpenSpiel crashed, or had not loaded it within {most}"
+        reason = reason or f"OpenSpiel crashed, or did not load it within {most}"
     except subprocess.TimeoutExpired:
-        reason = f"OpenSpiel had not loaded it within {MOST_SECONDS} s"
-    except (OSError, ValueError) as error:  # no argument of a program: too long, or with a zero
+        reason = f"OpenSpiel did not load it within {MOST_SECONDS} s"
+    except (OSError, ValueError) as error:  # not a valid argument: too long, or with a NUL
         reason = first_line(error)
     raise GameError(f"openspiel: {_shortened(spiel_id)} cannot be loaded: {reason}")
 
@@ -129,13 +129,13 @@ def _why_not(pyspiel: Any, game: Any) -> str:
     if players != 2:
         return f"it is for {players} player{'s' * (players > 1)}, want 2"
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
-        return "the players move at the same time, want one after the other"
+        return "the players move at the same time, want one after another"
     if kind.chance_mode != pyspiel.GameType.ChanceMode.DETERMINISTIC:
         return "it has moves of chance, want none"
     if kind.information != pyspiel.GameType.Information.PERFECT_INFORMATION:
-        return "it hides something from a player, want perfect information"
+        return "it has hidden information, want perfect information"
     if kind.utility != pyspiel.GameType.Utility.ZERO_SUM:
-        return "what one player wins is not what the other loses, want a zero-sum game"
+        return "its payoffs do not sum to zero, want a zero-sum game"
     if not kind.provides_observation_tensor:
         return "it has no observation tensor for a network"
     shape = game.observation_tensor_shape()
@@ -148,5 +148,5 @@ def _why_not(pyspiel: Any, game: Any) -> str:
         return "it begins with a move of chance, want none"
     if start.is_terminal() or not start.legal_actions():
         return "it is over before the first move"
-    start.observation_tensor(start.current_player())  # raises where it does not fit its shape
+    start.observation_tensor(start.current_player())  # raises if it does not fit its shape
     return ""

@@ -3,8 +3,8 @@
     python trial.py ID MEGABYTES SECONDS [FOLDER ...]
 
 It prints why the game cannot be played, or nothing; status 1: it cannot be loaded. OpenSpiel's
-constructors can take any time and memory under the lock of Python, so an id that is not listed is
-tried here first, in a process that can be ended. The folders are searched for pyspiel.
+constructors can take any time and memory while holding Python's lock, so unlisted ids are first
+tried here, in a process that can be killed. It looks for pyspiel in the folders.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import random
 import resource
 import sys
 
-MOST_PLIES = 200  # of the game that is played
+MOST_PLIES = 200  # of the game
 
 
 def main(spiel_id: str, megabytes: str, seconds: str, *folders: str) -> int:
@@ -36,7 +36,7 @@ def main(spiel_id: str, megabytes: str, seconds: str, *folders: str) -> int:
                 break
             legal = state.legal_actions()
             if not legal:
-                print(f"nobody can move after {ply} plies, and it is not over")
+                print(f"no player can move after {ply} plies, but it is not over")
                 break
             action = rng.choice(legal)
             state.action_to_string(state.current_player(), action)
@@ -44,7 +44,7 @@ def main(spiel_id: str, megabytes: str, seconds: str, *folders: str) -> int:
             str(state)
     except MemoryError:
         print(f"it takes more than {megabytes} MB of memory")
-    except Exception as error:  # a SpielError, or whatever C++ throws at a parameter
+    except Exception as error:  # a SpielError, or any C++ exception
         print((str(error).splitlines() or [type(error).__name__])[0])
     return int(state is None)
 

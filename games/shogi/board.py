@@ -1,6 +1,6 @@
 """Boards of shogi to be drawn and clicked: from and to, or a piece in hand and where it drops.
 
-A move that may promote or not asks for it; one that must promote does so without a question.
+A move with optional promotion asks; one that must promote does so without asking.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from azcore.game import Board, Choice, Game, Layout, Piece, Role
 from . import notation, rules
 
 PROMOTE, STAY = "promote", "stay"
-PROMOTED_NAMES = {"P": "tokin", "B": "horse", "R": "dragon"}  # the others are "promoted ..."
+PROMOTED_NAMES = {"P": "tokin", "B": "horse", "R": "dragon"}  # the rest are "promoted ..."
 
 
 def roles() -> dict[str, Role]:

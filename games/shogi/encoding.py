@@ -110,7 +110,7 @@ def observe(state: Any, planes: Any) -> None:
 
 
 def symmetries() -> tuple[Symmetry, ...]:
-    """Left and right exchanged: every piece moves alike on both sides.
+    """Left and right exchanged: every piece moves symmetrically.
 
     The start has the bishop on one side and the rook on the other, so its image never occurs.
     """

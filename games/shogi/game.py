@@ -1,4 +1,4 @@
-"""Shogi for azcore: facts, settings and their checks; the other files of this folder have the rest.
+"""Shogi for azcore: facts, settings and their checks; the rest is in the other files here.
 
 `rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `board.py` boards to
 draw, `transcripts.py` KIF and CSA, `oracle.py` the same game by the library cshogi, and README.md

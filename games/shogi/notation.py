@@ -7,7 +7,7 @@ row by row from the top, the player to move, both hands, and the number of the n
     lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1
 
 Capitals are Black's pieces, small letters White's; `+` precedes a promoted piece. `startpos` is
-read as the position above. The text does not tell how often positions have occurred.
+read as the position above. The text does not include how often positions have occurred.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def read_sfen(text: str, max_plies: int) -> Position:
         max_plies: the move number may exceed it by one: then the game is over by its length.
 
     Raises:
-        InvalidTextError: the message names what is wrong and where.
+        InvalidTextError: the message names the fault and its place.
     """
     words = text.split()
     if words == ["startpos"]:
@@ -192,7 +192,7 @@ def read_sfen(text: str, max_plies: int) -> Position:
     board = _read_board(words[0])
     if words[1] not in ("b", "w"):
         raise InvalidTextError(
-            f"shogi: after the board comes b or w for whose turn it is, got {words[1][:20]!r}"
+            f"shogi: after the board comes b or w for the player to move, got {words[1][:20]!r}"
         )
     player = PLAYERS.index(words[1])
     hands = _read_hands(words[2])
@@ -226,8 +226,8 @@ def _read_board(word: str) -> npt.NDArray[np.int8]:
             promoted = int(rules.PROMOTED[piece]) if part[0] == "+" else piece
             if piece < 0 or letter == "+" or (part[0] == "+" and promoted == piece):
                 raise InvalidTextError(
-                    f"shogi: {where}: {part!r} is no piece (PLNSGBRK, + before a promoted "
-                    "PLNSBR, small for White) and no number of empty squares"
+                    f"shogi: {where}: {part!r} is neither a piece (PLNSGBRK, + before a promoted "
+                    "PLNSBR, small for White) nor a number of empty squares"
                 )
             if column < 9:
                 seat = rules.BLACK if letter.isupper() else rules.WHITE
@@ -251,7 +251,7 @@ def _read_hands(word: str) -> npt.NDArray[np.int8]:
         seat = rules.BLACK if letter.isupper() else rules.WHITE
         piece = LETTERS.index(letter.upper())
         if hands[seat, piece]:
-            raise InvalidTextError(f"shogi: {letter} is twice in the hands {word[:40]!r}")
+            raise InvalidTextError(f"shogi: {letter} occurs twice in the hands {word[:40]!r}")
         hands[seat, piece] = int(count or 1)
     return hands
 
@@ -260,11 +260,11 @@ def _check_pieces(position: Position) -> None:
     """Refuse positions that cannot occur in a game.
 
     Raises:
-        InvalidTextError: the message names what is wrong and where.
+        InvalidTextError: the message names the fault and its place.
     """
     seats, pieces = np.divmod(position.board.astype(np.int64) - 1, rules.NUM_TYPES)
     if not np.any((seats >= 0) & (pieces == rules.KING)):
-        raise InvalidTextError("shogi: one side at least must have a king, got none")
+        raise InvalidTextError("shogi: at least one side must have a king, got none")
     for seat in (rules.BLACK, rules.WHITE):
         kings = np.count_nonzero((seats == seat) & (pieces == rules.KING))
         if kings > 1:

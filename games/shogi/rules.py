@@ -11,7 +11,7 @@ three together.
          9  8  7  6  5  4  3  2  1
       a  0  1  2  3  4  5  6  7  8
       b  9 10 11 12 13 14 15 16 17
-      ..                                rows c to h go on like this
+      ..                                rows c to h continue likewise
       i 72 73 74 75 76 77 78 79 80
 
 * Action: plane × 81 + cell, AlphaZero's 139 planes (Silver et al. 2018, table S2). The cell is
@@ -56,7 +56,7 @@ NUM_HAND_TYPES = 7
 # How many of each hand type there are on board and in hands together.
 SUPPLY = (18, 4, 4, 4, 4, 2, 2)
 
-# What a type becomes by promotion (itself if it has none), and as a prisoner (a king never is).
+# The type after promotion (the type itself if it has none), and as a prisoner (never a king).
 PROMOTED = np.array([8, 9, 10, 11, 4, 12, 13, 7, 8, 9, 10, 11, 12, 13])
 HAND_TYPE = np.array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 5, 6])
 
@@ -536,7 +536,7 @@ def answers(state: Any, view: int, check_low: int, check_high: int) -> tuple[int
         return 0, 0
     king = square_of(state.kings[view], view)
     checker = lowest_bit(check_low) if check_low != 0 else _LOW_BITS + lowest_bit(check_high)
-    # A knight is on no line with the king, so the table's direction means nothing.
+    # A knight is not on a line with the king, so the table's direction is meaningless.
     if (ATTACKS[king, 0, KNIGHTS] & check_low | ATTACKS[king, 1, KNIGHTS] & check_high) != 0:
         return 0, 0
     return between(king, checker)

@@ -29,8 +29,8 @@ from . import notation, rules
 
 _WIDE = str.maketrans("１２３４５６７８９０一二三四五六七八九王竜", "1234567890123456789玉龍")
 _HAND_NAMES = "歩香桂銀金角飛"  # by type
-# A move, with digits and names as `_WIDE` makes them. KIF states where it comes from or a drop; KI2
-# has words instead, where several pieces of the kind could have moved.
+# A move, with digits and names converted by `_WIDE`. KIF states its origin or a drop; KI2 has words
+# instead, if several pieces of the kind could have moved.
 _KIF_MOVE = re.compile(
     r"(?:(?P<target>[1-9][1-9])|(?P<same>同)[ 　]*)"
     f"(?P<piece>成[銀桂香]|[{_HAND_NAMES}玉と杏圭全馬龍])(?P<how>[左右直上行引寄]*)"
@@ -74,7 +74,7 @@ def library() -> Any:
     except ImportError as error:
         raise GameError(
             "shogi: KIF and CSA transcripts and the plain form need the library cshogi: "
-            "pip install azcore[shogi] (not on Python 3.12, where it wants an old NumPy)"
+            "pip install azcore[shogi] (not on Python 3.12, where it needs an old NumPy)"
         ) from error
     return cshogi
 
@@ -189,7 +189,7 @@ def read_kif(game: Game, text: str) -> Transcript:
                 fault = error
     end = moves.end
     if not moves.actions and not end and fault is None and "手合割" not in text:
-        raise InvalidTextError(f"shogi: no KIF game: no moves in {text[:30]!r}")
+        raise InvalidTextError(f"shogi: not a KIF game: no moves in {text[:30]!r}")
     outcome = _seat_0(game, moves.state, _KIF_OUTCOMES.get(end))
     transcript = Transcript(
         actions=moves.actions,
@@ -223,7 +223,7 @@ class _KifMoves:
         """Play a line: a number and a move or the end, or moves with the marks of KI2.
 
         Raises:
-            TranscriptError: what it says cannot be played.
+            TranscriptError: it cannot be played.
         """
         plain = line.translate(_WIDE)
         numbered = _KIF_LINE.match(plain)
@@ -279,7 +279,7 @@ class _KifMoves:
         self._target = target
 
     def _candidates(self) -> Iterator[tuple[str, re.Match[str]]]:
-        """The legal moves, in USI and as cshogi writes them in KIF."""
+        """The legal moves, in USI and in cshogi's KIF."""
         for move in self._board.legal_moves:
             written = _KIF_MOVE.match(self._cshogi.KIF.move_to_kif(move).translate(_WIDE))
             assert written is not None
@@ -287,7 +287,7 @@ class _KifMoves:
 
 
 def _fits(legal: re.Match[str], move: re.Match[str], target: str) -> bool:
-    """Whether a legal move may be the one that is written."""
+    """Whether a legal move may be the written one."""
     if legal["target"] != target or legal["piece"] != _SHORT.get(move["piece"], move["piece"]):
         return False
     kind = None if move["kind"] == "不成" else move["kind"]
@@ -299,10 +299,10 @@ def _fits(legal: re.Match[str], move: re.Match[str], target: str) -> bool:
 def _told_apart(
     found: list[tuple[str, re.Match[str]]], how: str, target: str, seat: int
 ) -> list[tuple[str, re.Match[str]]]:
-    """Those of several moves to a point that KI2's words leave.
+    """The moves to a point that match KI2's words.
 
-    Without a word for a drop, a piece on the board moves. Up, down and sideways are where it goes;
-    right and left, which of several it is; all in the view of who moves.
+    Without a word for a drop, a piece on the board moves. Up, down and sideways are its direction;
+    right and left choose one of several; all in the view of the player to move.
     """
     found = [each for each in found if each[1]["source"]] or found
     sign = 1 if seat == 0 else -1
@@ -355,7 +355,7 @@ _CSA_OUTCOMES = {  # in the view of the seat to move
     **dict.fromkeys(("%SENNICHITE", "%JISHOGI", "%HIKIWAKE", "%MAX_MOVES"), 0),
 }
 _CSA_FOULS = {"%+ILLEGAL_ACTION": -1, "%-ILLEGAL_ACTION": 1}  # in the view of seat 0
-_CSA_RATES = [  # comments by which servers tell the players' ratings
+_CSA_RATES = [  # servers' comments with the players' ratings
     re.compile(rf"^'{colour}_rate:.*:(\d{{1,4}}(?:\.\d{{1,6}})?)\s*$", re.MULTILINE | re.ASCII)
     for colour in ("black", "white")
 ]
@@ -375,7 +375,7 @@ def csa(game: Game) -> TranscriptFormat:
 
 
 def games_of_csa(lines: Iterable[str]) -> Iterator[str]:
-    """The games of a file, between which stands a line of `/`."""
+    """The games of a file, separated by a line of `/`."""
     text = GameText()
     for line in lines:
         if line.strip() != "/":
@@ -425,7 +425,7 @@ def _csa_end(game: Game, state: Any) -> str:
         return f"%{'-' if game.outcome(state) > 0 else '+'}ILLEGAL_ACTION"
     words = {
         "fourfold repetition": "%SENNICHITE",
-        "move limit": "%MAX_MOVES",  # from version 3.0; other programs write it in 2.2 too
+        "move limit": "%MAX_MOVES",  # from version 3.0; other programs also write it in 2.2
         "entering king": "%KACHI",
     }
     return words.get(ending, "%TSUMI")
@@ -437,7 +437,7 @@ def read_csa(game: Game, text: str) -> Transcript:
     Raises:
         GameError: cshogi is not installed.
         InvalidTextError: not a CSA game, or not the usual start.
-        TranscriptError: a move that is illegal or out of turn, or a word that is none; the message
+        TranscriptError: a move that is illegal or out of turn, or an unknown word; the message
             gives its number, and the error the game before it.
     """
     moves = _CsaMoves(game)
@@ -456,7 +456,9 @@ def read_csa(game: Game, text: str) -> Transcript:
                 except TranscriptError as error:
                     fault = error
     if not moves.begun:
-        raise fault or InvalidTextError(f"shogi: no CSA game: no start (PI and +) in {text[:30]!r}")
+        raise fault or InvalidTextError(
+            f"shogi: not a CSA game: no start (PI and +) in {text[:30]!r}"
+        )
     end, outcome = moves.end, _seat_0(game, moves.state, _CSA_OUTCOMES.get(moves.end))
     transcript = Transcript(
         actions=moves.actions,
@@ -483,7 +485,7 @@ class _CsaMoves:
         self.begun, self.end = False, ""
 
     def word(self, word: str) -> None:
-        """Take one statement.
+        """Process one statement.
 
         Raises:
             TranscriptError: it cannot be played.
@@ -498,7 +500,7 @@ class _CsaMoves:
             _check_csa_start(self._start, word, self._board)
             self.begun = True
         elif _CSA_MOVE.fullmatch(word) and not (self.begun or self._start):
-            self.begun = True  # the usual start, which some leave out
+            self.begun = True  # the usual start, which some files omit
             self._play(word)
         elif word[0] == "%" and self.begun:
             self.end = self.end or word
@@ -506,7 +508,7 @@ class _CsaMoves:
             self._play(word)
         else:
             raise TranscriptError(
-                "shogi: a CSA game is its start, + and moves, and % at the end, "
+                "shogi: a CSA game must be its start, + and moves, and % at the end, "
                 f"got {word[:20]!r} after {len(self.actions)} moves",
                 "a move that cannot be read",
             )
@@ -547,7 +549,7 @@ def _check_csa_start(lines: list[str], player: str, board: Any) -> None:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as both formats break them; other line separators of Python stay in the text."""
+    """Lines as in both formats; Python's other line separators stay in the text."""
     text = text.removeprefix(_BYTE_ORDER_MARK)
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
@@ -564,7 +566,7 @@ def _seat_0(game: Game, state: Any, outcome: int | None) -> int | None:
 
 
 def _slashed(header: str, value: str) -> str:
-    """A header's value, with a date as Japanese transcripts write it, 2026/01/31."""
+    """A header's value, with a date in the form of Japanese transcripts, 2026/01/31."""
     whole = header == "date" and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)
     return value.replace("-", "/") if whole else value
 
@@ -584,7 +586,7 @@ def _require_usual_start(transcript: Transcript) -> None:
 
 
 def _told_result(game: Game, state: Any, told: str, own: str, ends: Sequence[str]) -> str:
-    """The end given by a transcript, if the format has it and it agrees with the rules.
+    """The end stated by a transcript, if the format has it and it agrees with the rules.
 
     Raises:
         InvalidTextError: the format does not have it, or the game ended otherwise.

@@ -104,7 +104,7 @@ def test_positions_are_those_of_cshogi(make: Make) -> None:
         ("position startpos moves 7g7f 7g7f", "move 2 cannot be played"),
         ("position startpos moves e2e4", "move 1 cannot be played"),
         ("position fen 9/9 b - 1", "position is startpos or sfen"),
-        ("position sfen 9/9/9/9/9/9/9/9/9 b - 1", "one side at least must have a king"),
+        ("position sfen 9/9/9/9/9/9/9/9/9 b - 1", "at least one side must have a king"),
         ("go_", "unknown command"),
         ("setoption name USI_Hash value none", "must be 1 to"),
     ],

@@ -223,7 +223,7 @@ def test_set_up_stones_of_others() -> None:
     with pytest.raises(InvalidTextError, match="after its start"):
         form.read("(;SZ[5];B[aa];AB[bb])")
     start = ".XO../XO.O./.XO../...../..... b ko=C4"
-    with pytest.raises(InvalidTextError, match="cannot say more"):
+    with pytest.raises(InvalidTextError, match="can start only from stones"):
         form.write(Transcript(actions=[], start_text=start))
 
 

@@ -121,7 +121,7 @@ def test_a_repetition_wins_nothing(game: Game, tables: Tablebase) -> None:
     ("name", "content", "says"),
     [
         (None, b"", "must be a folder with Syzygy tables"),
-        ("KRvK.rtbw", b"nothing" * 20, "KRvK.rtbw must be a Syzygy table, but is none"),
+        ("KRvK.rtbw", b"nothing" * 20, "KRvK.rtbw must be a Syzygy table, but is not"),
         ("notes.txt", b"nothing", "must be a folder with Syzygy tables"),
     ],
 )
@@ -144,7 +144,7 @@ def test_a_damaged_table_is_named(game: Game, tmp_path: Path) -> None:
     table.write_bytes(content[:16] + bytes(len(content) - 16))
     tables = game.tablebase(str(tmp_path))
     assert tables is not None
-    with pytest.raises(GameError, match=r"the tablebase .* is damaged: it cannot tell"):
+    with pytest.raises(GameError, match=r"the tablebase .* is damaged: it has no outcome"):
         tables.solve(game.state_from_text("8/8/8/3k4/8/8/8/R3K3 w - - 0 1"))
 
 

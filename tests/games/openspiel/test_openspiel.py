@@ -183,7 +183,7 @@ def test_texts() -> None:
     assert game.text_to_action(state, "#0") == 0
     with pytest.raises(IllegalActionError, match=r"#77 \(action 77\)|0 to 5, got 77"):
         game.text_to_action(state, "#77")
-    with pytest.raises(InvalidTextError, match=r"OpenSpiel's texts .* got 'z9'"):
+    with pytest.raises(InvalidTextError, match=r"OpenSpiel's text .* got 'z9'"):
         game.text_to_action(state, "z9")
     for text in ("1:", "2: 0", "1: 99", "1: 0 ", "1:  0", "0", "-1:", "1: \u0660"):
         with pytest.raises(InvalidTextError):

@@ -29,7 +29,7 @@ loading, listed = (
 LISTED: dict[str, Any] = listed.LISTED
 
 ENDLESS = "normal_form_extensive_game(game=tic_tac_toe())"  # some gigabytes after a minute
-WORDS = "game.id= on the command line takes any id"
+WORDS = "game.id= on the command line accepts any id"
 
 WRAPPERS = ("misere", "turn_based_simultaneous_game", "normal_form_extensive_game", "zerosum")
 ODD = [
@@ -155,7 +155,7 @@ def test_another_id_of_the_command_line_is_tried_in_a_process_that_can_be_ended(
         azcore.make("openspiel", id=ENDLESS)
     monkeypatch.undo()
     for spiel_id, why in (
-        ("hex(num_cols=1,num_rows=1)", "nobody can move"),
+        ("hex(num_cols=1,num_rows=1)", "no player can move"),
         ("gomoku(size=-1)", "gomoku_grid"),
         ("hex(\x00)", "null byte"),
         (f"misere({' ' * 10**6})", "too long"),
