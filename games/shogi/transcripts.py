@@ -2,7 +2,8 @@
 """Shogi games as KIF and CSA transcripts, by the library cshogi (the extra `azcore[shogi]`).
 
 Both formats hold a main line of moves with comments, names, place and date, and the reason for the
-end. Only games from the usual start are written and read; variations and clock times are skipped.
+end. They begin at the usual start, with a handicap or in a position; variations and clock times are
+skipped.
 
 KIF is written and read as text; files are in UTF-8 (`.kifu`) or CP932 (`.kif`). cshogi writes the
 moves and checks them against its board. Lines are parsed here, because cshogi's own readers of
@@ -52,7 +53,22 @@ _OFF_THE_BOARD = {
     **dict.fromkeys(("切れ負け", "時間切れ", "%TIME_UP"), "time"),
     **dict.fromkeys(("不戦敗", "不戦勝", "接続切れ"), "absence"),
 }
-_OTHER_START = "a handicap or another start"
+_NO_START = "a start that cannot be read"
+_LETTERS = {  # of SFEN, by KIF's pieces
+    **dict(zip(f"{_HAND_NAMES}玉", "PLNSGBRK", strict=True)),
+    **dict(zip("と杏圭全馬龍", ("+P", "+L", "+N", "+S", "+B", "+R"), strict=True)),
+}
+_CSA_LETTERS = dict(
+    zip(
+        ("FU", "KY", "KE", "GI", "KI", "KA", "HI", "OU", "TO", "NY", "NK", "NG", "UM", "RY"),
+        _LETTERS.values(),
+        strict=True,
+    )
+)
+_PIECES = {"P": 18, "L": 4, "N": 4, "S": 4, "G": 4, "B": 2, "R": 2}  # in a set, for both hands
+_CSA_PLACED = re.compile(r"(\d\d)([A-Z]{2})", re.ASCII)
+_KIF_CELL = re.compile(f"([ v^])(?:([{''.join(_LETTERS)}])|・)")
+_KIF_HAND = re.compile(f"([{_HAND_NAMES}])(十?)([1-9]?)")
 
 _BYTE_ORDER_MARK = "\ufeff"  # some editors write it first
 
@@ -105,21 +121,18 @@ def write_kif(game: Game, transcript: Transcript) -> str:
     Raises:
         GameError: cshogi is not installed.
         IllegalActionError: an action is not legal where it is played.
-        InvalidTextError: the start is not the usual one, the result is not one of KIF's, or it
-            differs from that of a finished game.
+        InvalidTextError: the result is not one of KIF's, or differs from that of a finished game.
     """
     cshogi = library()
-    _require_usual_start(transcript)
+    state, board = _start(game, transcript.start_text)
     lines = [
         f"{_KIF_HEADERS[name]}：{_slashed(name, value)}"
         for name, value in transcript.headers.items()
     ]
-    lines.append("手合割：平手")
+    lines += ["手合割：平手"] if _is_usual(transcript.start_text) else board.to_bod().split("\n")
     lines += [f"{_KIF_PLAYERS[seat]}：{name}" for seat, name in enumerate(transcript.players)]
     lines.append("手数----指手---------消費時間--")
-    board = cshogi.Board()
     previous = None
-    state = game.initial_state()
     for number, action in enumerate(transcript.actions, 1):
         successor = game.step(state, action)
         move = board.push_usi(game.action_to_text(state, action))
@@ -163,21 +176,22 @@ def read_kif(game: Game, text: str) -> Transcript:
 
     Raises:
         GameError: cshogi is not installed.
-        InvalidTextError: not KIF, or not the usual start.
+        InvalidTextError: not KIF, or a start that cannot be read.
         TranscriptError: a move that is unreadable, ambiguous or illegal; the message gives its
             number, and the error the game before it.
     """
-    moves = _KifMoves(game)
+    lines = _lines(text)
+    start = _kif_start(lines)
+    moves = _KifMoves(game, start)
     headers: dict[str, str] = {}
     winner: int | None = None
     fault: TranscriptError | None = None
-    for line in _lines(text):
+    for line in lines:
         if line.startswith("変化"):
             break  # variations come after the main line
         if line.startswith("*"):
             moves.comment(line[1:])
             continue
-        _check_kif_header(line)
         if header := re.match(r"\s*([^\W\d]\w*)：(.*)", line):
             headers.setdefault(header[1], header[2])
         elif stated := _KIF_RESULT.match(line):
@@ -194,9 +208,13 @@ def read_kif(game: Game, text: str) -> Transcript:
     transcript = Transcript(
         actions=moves.actions,
         comments=["\n".join(said) for said in moves.comments],
-        players=(headers.get(_KIF_PLAYERS[0], ""), headers.get(_KIF_PLAYERS[1], "")),
+        players=(
+            headers.get("先手", headers.get("下手", "")),
+            headers.get("後手", headers.get("上手", "")),  # with a handicap, where White begins
+        ),
         result=None if end in _KIF_UNFINISHED else end,
         headers={n: _dashed(n, headers.get(key, "")) for n, key in _KIF_HEADERS.items()},
+        start_text=start,
         outcome=winner if outcome is None else outcome,
         off_the_board=_OFF_THE_BOARD.get(end, ""),
     )
@@ -206,11 +224,10 @@ def read_kif(game: Game, text: str) -> Transcript:
 class _KifMoves:
     """Plays the moves of the lines of a game."""
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, start: str | None) -> None:
         self._game, self._cshogi = game, library()
-        self._board = self._cshogi.Board()
+        self.state, self._board = _start(game, start)
         self._target = ""  # of the previous move
-        self.state = game.initial_state()
         self.actions: list[int] = []
         self.comments: list[list[str]] = []  # by ply
         self.end = ""
@@ -253,7 +270,7 @@ class _KifMoves:
         target = move["target"] or self._target
         found = [each for each in self._candidates() if _fits(each[1], move, target)]
         if len(found) > 1:
-            found = _told_apart(found, move["how"], target, len(self.actions) % 2)
+            found = _told_apart(found, move["how"], target, self._game.current_player(self.state))
         if len(found) > 1:
             raise TranscriptError(
                 f"shogi: move {number} of the KIF game may be any of "
@@ -323,20 +340,36 @@ def _told_apart(
     return found
 
 
-def _check_kif_header(line: str) -> None:
-    header = re.match(r"\s*手合割\s*[：:](.*)", line)
-    if header is not None and header[1].strip() != "平手":
+def _kif_start(lines: Sequence[str]) -> str | None:
+    """The start that a KIF game names or draws, in SFEN; None: the usual one.
+
+    Raises:
+        TranscriptError: it cannot be read.
+    """
+    name, rows, hands, is_white = "平手", list[list[str]](), "", False
+    for line in lines:
+        plain = line.translate(_WIDE)
+        if _KIF_LINE.match(plain):
+            break
+        if header := re.match(r"\s*手合割\s*[：:](.*)", line):
+            name = header[1].strip() or name
+        elif held := re.match(r"\s*(?:(先手|下手)|後手|上手)の持駒\s*[：:](.*)", plain):
+            for piece, ten, rest in _KIF_HAND.findall(held[2]):
+                count = 10 * len(ten) + int(rest or not ten)
+                hands += _of_seat(_LETTERS[piece], bool(held[1])) * count
+        elif plain.startswith("|"):
+            cells = _KIF_CELL.findall(plain)
+            rows.append([p and _of_seat(_LETTERS[p], mark != "v") for mark, p in cells])
+        is_white = is_white or plain.strip() in ("後手番", "上手番")
+    if rows:
+        return _sfen(rows, hands, is_white)
+    start: str | None = library().KIF.Parser.HANDYCAP_SFENS.get(name)
+    if start is None:
         raise TranscriptError(
-            "shogi: only KIF games from the usual start (平手) can be read, "
-            f"got {header[1].strip()[:20]!r}",
-            _OTHER_START,
+            f"shogi: a KIF game must name a handicap or draw its board, got {name[:20]!r}",
+            _NO_START,
         )
-    if line.startswith("|"):
-        raise TranscriptError(
-            "shogi: the KIF game sets up a position, and only games from the usual start can be "
-            "read",
-            _OTHER_START,
-        )
+    return None if start == notation.START else start
 
 
 # -- CSA ---------------------------------------------------------------------------------------
@@ -392,19 +425,16 @@ def write_csa(game: Game, transcript: Transcript) -> str:
     Raises:
         GameError: cshogi is not installed.
         IllegalActionError: an action is not legal where it is played.
-        InvalidTextError: the start is not the usual one, the result is not one of CSA's, or it
-            differs from that of a finished game.
+        InvalidTextError: the result is not one of CSA's, or differs from that of a finished game.
     """
     cshogi = library()
-    _require_usual_start(transcript)
+    state, board = _start(game, transcript.start_text)
     lines = ["V2.2"]
     for key, name in zip(_CSA_PLAYERS, transcript.players, strict=True):
         lines += [f"{key}{name}"] if name else []
     for name, value in transcript.headers.items():
         lines.append(f"{_CSA_HEADERS[name]}{_slashed(name, value)}")
-    lines += ["PI", "+"]
-    board = cshogi.Board()
-    state = game.initial_state()
+    lines += ["PI", "+"] if _is_usual(transcript.start_text) else board.csa_pos().split()
     for action, comment in zip(transcript.actions, transcript.comments, strict=True):
         successor = game.step(state, action)
         move = board.push_usi(game.action_to_text(state, action))
@@ -436,7 +466,7 @@ def read_csa(game: Game, text: str) -> Transcript:
 
     Raises:
         GameError: cshogi is not installed.
-        InvalidTextError: not a CSA game, or not the usual start.
+        InvalidTextError: not a CSA game, or a start that cannot be read.
         TranscriptError: a move that is illegal or out of turn, or an unknown word; the message
             gives its number, and the error the game before it.
     """
@@ -466,6 +496,7 @@ def read_csa(game: Game, text: str) -> Transcript:
         players=(headers.get(_CSA_PLAYERS[0], ""), headers.get(_CSA_PLAYERS[1], "")),
         result=end if end in _CSA_ENDS and end != "%CHUDAN" else None,
         headers={n: _dashed(n, headers.get(key, "")) for n, key in _CSA_HEADERS.items()},
+        start_text=moves.start,
         outcome=_CSA_FOULS.get(end, outcome),
         ratings=(_rate(_CSA_RATES[0], text), _rate(_CSA_RATES[1], text)),
         off_the_board=_OFF_THE_BOARD.get(end, ""),
@@ -477,9 +508,10 @@ class _CsaMoves:
     """Plays the moves among the statements of a game."""
 
     def __init__(self, game: Game) -> None:
-        self._game, self._board = game, library().Board()
-        self._start: list[str] = []  # lines of the starting position
-        self.state = game.initial_state()
+        self._game = game
+        self._position: list[str] = []  # lines of the starting position
+        self.start: str | None = None  # in SFEN; None: the usual one
+        self.state, self._board = _start(game, None)
         self.actions: list[int] = []
         self.comments: list[list[str]] = []  # by ply
         self.begun, self.end = False, ""
@@ -494,12 +526,12 @@ class _CsaMoves:
             if word[:1] == "'" and self.actions and not self.end:
                 self.comments[-1].append(word[1:])
         elif word[0] == "P" and not self.begun:
-            if word not in ("P+", "P-"):  # hands without pieces
-                self._start.append(word)
+            self._position.append(word)
         elif word in ("+", "-") and not self.begun:
-            _check_csa_start(self._start, word, self._board)
+            self.start = _csa_start(self._position, word)
+            self.state, self._board = _start(self._game, self.start)
             self.begun = True
-        elif _CSA_MOVE.fullmatch(word) and not (self.begun or self._start):
+        elif _CSA_MOVE.fullmatch(word) and not (self.begun or self._position):
             self.begun = True  # the usual start, which some files omit
             self._play(word)
         elif word[0] == "%" and self.begun:
@@ -533,16 +565,44 @@ def _rate(pattern: re.Pattern[str], text: str) -> float | None:
     return None if found is None else float(found[1])
 
 
-def _check_csa_start(lines: list[str], player: str, board: Any) -> None:
-    usual = [line.replace(" ", "") for line in str(board.csa_pos()).splitlines()[:-1]]
-    if player != "+" or (
-        lines not in ([], ["PI"]) and [line.replace(" ", "") for line in lines] != usual
-    ):
-        raise TranscriptError(
-            "shogi: only CSA games from the usual start (PI and +) can be read, "
-            f"got {' '.join(lines)[:40]!r} and {player}",
-            _OTHER_START,
-        )
+def _csa_start(lines: Sequence[str], player: str) -> str | None:
+    """The start that the lines of a CSA game state, in SFEN; None: the usual one.
+
+    PI is the usual board without the pieces that follow, P1 to P9 are its ranks, P+ and P- place
+    pieces one by one; 00 is the hand, and AL all pieces that are left.
+
+    Raises:
+        TranscriptError: it cannot be read.
+    """
+    board, hands = dict[str, str](), ""  # by file and rank, such as 77
+    usual = {
+        f"{9 - file}{rank + 1}": piece
+        for rank, row in enumerate(_ranks(notation.START))
+        for file, piece in enumerate(row)
+        if piece
+    }
+    stated = [line for line in lines if line not in ("P+", "P-")]  # hands without pieces
+    for line in stated or ["PI"]:
+        places = _CSA_PLACED.findall(line, 2)
+        if line.startswith("PI"):
+            board = {key: usual[key] for key in usual.keys() - {place for place, _ in places}}
+        elif line[1:2].isdecimal():
+            for file, (sign, piece) in enumerate(re.findall(r"([+-])(\w\w)| \* ?", line[2:])):
+                if sign:
+                    board[f"{9 - file}{line[1]}"] = _of_seat(_csa_letter(piece), sign == "+")
+        for place, piece in places if line[1:2] in "+-" else ():
+            if piece == "AL":
+                there = [*"".join(board.values()).upper().replace("+", ""), *hands.upper()]
+                letters = [p for p, most in _PIECES.items() for _ in range(most - there.count(p))]
+            else:
+                letters = [_csa_letter(piece)]
+            if place == "00":
+                hands += "".join(_of_seat(letter, line[1] == "+") for letter in letters)
+            else:
+                board[place] = _of_seat(letters[0], line[1] == "+")
+    rows = [[board.get(f"{file}{rank}", "") for file in range(9, 0, -1)] for rank in range(1, 10)]
+    start = _sfen(rows, hands, player == "-")
+    return None if start == notation.START else start
 
 
 # -- both --------------------------------------------------------------------------------------
@@ -577,12 +637,58 @@ def _dashed(header: str, value: str) -> str:
     return value.replace("/", "-") if whole else value
 
 
-def _require_usual_start(transcript: Transcript) -> None:
-    if transcript.start_text not in (None, "startpos", notation.START):
-        raise InvalidTextError(
-            "shogi: only games from the usual start can be written as KIF or CSA, got one from "
-            f"{transcript.start_text!r}"
+def _is_usual(start: str | None) -> bool:
+    return start in (None, "startpos", notation.START)
+
+
+def _start(game: Game, start: str | None) -> tuple[Any, Any]:
+    """The state in which a game begins, and cshogi's board.
+
+    Raises:
+        TranscriptError: the rules refuse it.
+    """
+    if start is None or _is_usual(start):
+        return game.initial_state(), library().Board()
+    try:
+        state = game.state_from_text(start)
+    except AzcoreError as error:
+        why = str(error).removeprefix(f"{game.name}: ")
+        raise TranscriptError(f"shogi: the game's start: {why}", _NO_START) from error
+    return state, library().Board(game.state_to_text(state))
+
+
+def _csa_letter(piece: str) -> str:
+    if piece not in _CSA_LETTERS:
+        raise TranscriptError(
+            f"shogi: a piece of a CSA game must be one of {', '.join(_CSA_LETTERS)}, got {piece!r}",
+            _NO_START,
         )
+    return _CSA_LETTERS[piece]
+
+
+def _of_seat(letter: str, is_black: bool) -> str:
+    return letter if is_black else letter.lower()
+
+
+def _ranks(sfen: str) -> Iterator[list[str]]:
+    """The cells of each rank of an SFEN, from file 9; empty texts where there is no piece."""
+    for rank in sfen.split()[0].split("/"):
+        cells = "".join("0" * int(each) if each.isdecimal() else each for each in rank)
+        yield [piece.strip("0") for piece in re.findall(r"\+?[A-Za-z]|0", cells)]
+
+
+def _sfen(rows: Sequence[Sequence[str]], hands: str, is_white: bool) -> str:
+    """A position in SFEN: its cells by rank, from file 9, and each piece in hand."""
+    board = "/".join(
+        re.sub("0+", lambda run: f"{len(run[0])}", "".join(piece or "0" for piece in row))
+        for row in rows
+    )
+    held = "".join(
+        f"{hands.count(piece) if hands.count(piece) > 1 else ''}{piece}"
+        for piece in "RBGSNLPrbgsnlp"
+        if piece in hands
+    )
+    return f"{board} {'w' if is_white else 'b'} {held or '-'} 1"
 
 
 def _told_result(game: Game, state: Any, told: str, own: str, ends: Sequence[str]) -> str:

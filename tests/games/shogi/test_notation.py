@@ -12,6 +12,7 @@ import pytest
 
 import azcore
 from azcore.errors import GameError, IllegalActionError, InvalidTextError, TranscriptError
+from azcore.game import Transcript
 from transcript_kit import actions_read, transcript_text
 
 from .test_rules import (
@@ -365,12 +366,15 @@ def test_actions_that_are_not_legal_cannot_be_written(game: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "no KIF game: no moves in ''"),
-        ("hello", "no KIF game: no moves in 'hello'"),
-        ("手合割：香落ち\n   1 ３四歩(33)\n", r"usual start \(平手\) can be read, got '香落ち'"),
-        ("\ufeff手合割：香落ち\n   1 ３四歩(33)\n", "got '香落ち'"),
-        ("手合割:角落ち\n   1 ３四歩(33)\n", "got '角落ち'"),
-        ("|v香v桂v銀v金v玉v金v銀v桂v香|一\n", "sets up a position"),
+        ("", "not a KIF game: no moves in ''"),
+        ("hello", "not a KIF game: no moves in 'hello'"),
+        (
+            "手合割：香車落ち\n   1 ３四歩(33)\n",
+            "name a handicap or draw its board, got '香車落ち'",
+        ),
+        ("\ufeff手合割：その他\n   1 ３四歩(33)\n", "got 'その他'"),
+        ("手合割:角落ち\n   1 ７六歩(77)\n", "move 1 of the KIF game is not legal"),
+        ("|v香v桂v銀v金v玉v金v銀v桂v香|一\n", "the game's start: "),
         ("   1 ７五歩(77)\n", "move 1 of the KIF game is not legal.*７五歩"),
         ("   1 ７六歩(77)\n   2 ３三歩(33)\n", "move 2 of the KIF game is not legal.*３三歩"),
         ("   1 ７六歩(77)\n   3 ３四歩(33)\n", "move 2 comes next, got '   3"),
@@ -459,9 +463,9 @@ def test_a_fault_leaves_the_game_before_it(game: Any, form: str) -> None:
         ("hello\n", "got 'hello' after 0 moves"),
         ("P2\n+7776FU\n", "got '\\+7776FU' after 0 moves"),
         ("-3334FU\n", "move 1 of the CSA game must be .*begins with \\+, got '-3334FU'"),
-        ("P1-KY\n+\n+7776FU\n", "only CSA games from the usual start .* got 'P1-KY' and \\+"),
-        ("PI82HI22KA\n-\n-3334FU\n", "only CSA games from the usual start"),
-        ("PI\n-\n-3334FU\n", "only CSA games from the usual start"),
+        ("P1-KY\n+\n+7776FU\n", "the game's start: "),
+        ("P1-XX\n+\n+7776FU\n", "a piece of a CSA game must be one of FU.* got 'XX'"),
+        ("PI82HI22KA\n+\n-3334FU\n", "move 1 of the CSA game must be"),
         ("PI\n+\n+7775FU\n", "move 1 of the CSA game must be .*got '\\+7775FU'"),
         ("PI\n+\n+7776FU\n-xxxxFU\n", "move 2 of the CSA game must be .*got '-xxxxFU'"),
         ("PI\n+\n+7776KA\n", "move 1 of the CSA game must be .*got '\\+7776KA'"),
@@ -489,6 +493,59 @@ def test_csa_of_other_programs_is_read(game: Any) -> None:
             state = game.step(state, action)
         again = played(game, game.initial_state(), "7g7f 3c3d 8h2b+")
         assert game.state_to_text(state) == game.state_to_text(again)
+
+
+HANDICAPS = (
+    "香落ち",
+    "右香落ち",
+    "角落ち",
+    "飛車落ち",
+    "飛香落ち",
+    "二枚落ち",
+    "六枚落ち",
+    "十枚落ち",
+)
+NO_ROOK_AND_BISHOP = "lnsgkgsnl/9/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1"
+TSUME = "7nk/9/6G+P1/9/9/9/9/9/9 b 2S11p 1"  # hands of more than ten
+
+
+@needs_cshogi
+def test_games_with_a_handicap_or_from_a_position(game: Any) -> None:
+    """Written, read back, and read by cshogi."""
+    import cshogi.CSA
+    import cshogi.KIF
+
+    table = cshogi.KIF.Parser.HANDYCAP_SFENS
+    middle = game.initial_state()
+    for action in random_actions(game, 3, plies=90):
+        middle = game.step(middle, action)
+    for start in (*map(table.get, HANDICAPS), TSUME, game.state_to_text(middle)):
+        state = game.state_from_text(start)
+        actions = [int(np.flatnonzero(game.legal_action_mask(state))[-1])]
+        for form in ("kif", "csa"):
+            transcript = Transcript(actions=actions, start_text=start)
+            text = game.transcript_formats()[form].write(transcript)
+            read = game.transcript_formats()[form].read(text)
+            assert read.actions == actions, text
+            assert game.state_to_text(game.state_from_text(read.start_text)) == start
+        assert cshogi.CSA.Parser.parse_str(text)[0].sfen.split()[:3] == start.split()[:3]
+
+
+@needs_cshogi
+@pytest.mark.parametrize(
+    ("form", "text", "start"),
+    [
+        ("kif", "手合割：二枚落ち\n下手：A\n上手：B\n   1 ６二銀(71)\n", NO_ROOK_AND_BISHOP),
+        ("csa", "PI82HI22KA\n-\n-7162GI\n", NO_ROOK_AND_BISHOP),
+        ("csa", "P-11OU21KE\nP+33KI23TO00GI00GI\nP-00AL\n+\n+0012GI\n", None),
+    ],
+)
+def test_starts_as_others_write_them(game: Any, form: str, text: str, start: str | None) -> None:
+    read = game.transcript_formats()[form].read(text)
+    assert len(read.actions) == 1
+    assert start in (None, read.start_text)
+    if start is None:  # all pieces that are left
+        assert read.start_text == "7nk/9/6G+P1/9/9/9/9/9/9 b 2S2r2b3g2s3n4l17p 1"
 
 
 @needs_cshogi
