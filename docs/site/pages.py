@@ -191,7 +191,7 @@ def numbers(planes: Sequence[int]) -> str:
 
 def reference() -> str:
     """The names that `import azcore` promises, by their docstrings."""
-    lines = ["# Reference\n", "The names of [the promise](library.md#the-promise), in full.\n"]
+    lines = ["# Reference\n", "The [stable names](library.md#what-stays-stable), in full.\n"]
     for title, names in REFERENCE.items():
         lines += [f"## {title}\n", *(f"::: {azcore._HOMES[name]}.{name}\n" for name in names)]
     return "\n".join(lines)
