@@ -96,7 +96,7 @@ COMPARISON = ("command=arena", "arena=comparison")
         (["command=export", "what=picture", "out=a.svg", "export.position=x"], "got 'x'"),
         (["command=export", "export.games=x", "export.ply=3"], "export.ply is for what=picture"),
         (["command=new", "name=é"], "cannot read the argument 'name=é'; put its value in quotes"),
-        (["command=new", "new.path=~"], "a shell passes on when written as 'new.path=\"~\"'"),
+        (["command=new", "new.path=~"], "a shell preserves: 'new.path=\"~\"'"),
         (["command=new", 'name="é"'], "name must be a lower-case Python name"),
         (["command=new", "name=foo", "new.path=null"], "new.path must be a folder, got None"),
         (["name=foo"], "name is for command=new, got name=foo with command=train"),
@@ -124,7 +124,7 @@ COMPARISON = ("command=arena", "arena=comparison")
         (["trainer.precision=13"], "trainer.precision must be one of 32-true"),
         (["evaluator.precision=half"], "one of auto, float32, bfloat16, got 'half'"),
         (["device=moon"], "device must be auto, or a device of this machine"),
-        (["resume=latest"], "resume=latest finds no run of tic_tac_toe"),
+        (["resume=latest"], "resume=latest: no run of tic_tac_toe"),
         (["resume=nowhere"], "nowhere is no run directory"),
         ([*COMPARISON], "arena.runs must be run directories, or a folder of them, got []"),
         ([*COMPARISON, "arena.runs=nowhere"], "arena.runs: there is no run in nowhere"),
@@ -304,7 +304,11 @@ WRONG = [  # a command, what it has no use for, and what it says to that
     ),
     ("arena", "network.blocks=9", "with command=arena; a checkpoint brings its own"),
     ("arena", "network=sep_res", "network is for command=train, bench, check, got network=s"),
-    ("arena", "+trainer.benchmark=true", "trainer.benchmark is no setting, got +trainer.benchmark"),
+    (
+        "arena",
+        "+trainer.benchmark=true",
+        "trainer.benchmark is not a setting, got +trainer.benchmark",
+    ),
     ("arena", "peers=[pgx]", "peers is for command=bench, got peers=[pgx] with command=arena"),
     ("arena", "init=here", "init is for command=train"),
     ("arena", "search.dirichlet_fraction=0", "is for command=train, bench, check, got sear"),
@@ -358,7 +362,7 @@ WRONG = [  # a command, what it has no use for, and what it says to that
     ("train", "export.out=here", "export.out is for command=export"),
     ("train", "compare.games=2", "compare.games is for sweeps only, got"),
     ("train", "compare.after_sweep=true", "compare.after_sweep is for sweeps only, got"),
-    ("train", "+colour=red", "colour is no setting, got +colour=red with command=train"),
+    ("train", "+colour=red", "colour is not a setting, got +colour=red with command=train"),
     ("import", "supervised.games=[a.sgf]", "games=[...] names the files to read"),
     ("import", "export.out=a.azg", "out names the file to write"),
 ]
@@ -398,7 +402,7 @@ def test_a_command_stands_first_or_is_named(
     for words in (["report"], ["command=report"]):
         assert "command=report needs run_dir=RUN" in azcore(*words)[2]
     for words, sentence in (
-        (["fly"], "or before all others a command: train, arena, "),
+        (["fly"], "or, in first place, a command: train, arena, "),
         (["report", "command=play"], "there must be one command, got play and report"),
     ):
         status, output, errors = azcore(*words)
@@ -473,15 +477,15 @@ def test_older_command_lines_are_taken_with_a_word(
         ),
     ):
         assert settings_for([command, *old], {}) == settings_for(new, {})
-    assert "azcore: command=compare is command=arena arena=comparison now" in (
+    assert "azcore: command=compare is now command=arena arena=comparison" in (
         capsys.readouterr().err.splitlines()
     )
     words = told.splitlines()
     assert words[:2] == [
-        "azcore: arena.num_simulations is search.num_simulations now",
-        "azcore: search.c_init is puct.c_init now",
+        "azcore: arena.num_simulations is now search.num_simulations",
+        "azcore: search.c_init is now puct.c_init",
     ]
-    assert "azcore: scale=paper is puct.value_range=[0.0,1.0] in command=engine now" in words
+    assert "azcore: scale=paper is now puct.value_range=[0.0,1.0] in command=engine" in words
 
 
 def test_a_checkpoint_is_played_by_its_own_game(
@@ -594,7 +598,7 @@ def test_flags_stay_before_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("verbose=true", "there is no setting verbose; did you mean log?"),
         ("num_workers=4", "there is no setting num_workers; did you mean selfplay.workers?"),
-        ("run_dir=a,b", "run_dir=a,b is several values, which only a sweep takes (add -m)"),
+        ("run_dir=a,b", "run_dir=a,b gives several values, which only a sweep accepts (add -m)"),
         ("run_dir=[x]", "run_dir must be one name, got run_dir=['x']"),
         ("log=loud", "log must be one of normal, quiet, json, got 'loud'"),
     ],

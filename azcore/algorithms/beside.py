@@ -1,6 +1,6 @@
 """Matches played while the run continues: only their result affects it.
 
-A checkpoint stores whose weights play, so that a resumed run can begin the matches again.
+A checkpoint stores the moment of their weights, so that a resumed run can begin them again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Moment(NamedTuple):
-    """When a run had certain weights."""
+    """The moment at which a run had certain weights."""
 
     generation: int  # the one that ended with them
     step: int

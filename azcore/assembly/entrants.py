@@ -145,7 +145,7 @@ def players_from(settings: MatchSettings, texts: Sequence[str]) -> list[Player]:
 
 
 def two_at_least(players: list[Player]) -> list[Player]:
-    """These players, if they can meet.
+    """Return the players after checking that there are enough.
 
     Raises:
         SettingError: there are fewer than two.
@@ -230,7 +230,7 @@ def checkpoints_of(text: str) -> list[Path]:
     file = folder / f"{name or 'last'}.ckpt"
     if not file.is_file():
         kept = ", ".join(sorted(file.stem for file in folder.glob("*.ckpt"))) or "none"
-        raise SettingError(f"players: {text} finds no {file}; checkpoints there: {kept}")
+        raise SettingError(f"players: {text} has no checkpoint {file}; checkpoints there: {kept}")
     return [file]
 
 

@@ -307,7 +307,7 @@ class RemoteWorkplaces(Workplaces):
 
 
 def places_of(members: Sequence[RemoteMember]) -> list[tuple[int, int]]:
-    """Of each worker: its member, and its number there."""
+    """Each worker's member, and its number there."""
     return [
         (number, local)
         for number, member in enumerate(members)

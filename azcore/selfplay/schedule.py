@@ -106,7 +106,7 @@ class SelfPlaySettings:
     def temperature_at(self, ply: int) -> float:
         """Temperature of the move choice at a searched ply (Silver 2017: 1 for 30, then to 0).
 
-        With a half-life, its distance from the final temperature halves every that many plies.
+        With a half-life, its distance from the final temperature halves once per half-life.
         """
         if self.temperatures:
             return self.temperatures[min(ply, len(self.temperatures) - 1)]

@@ -134,7 +134,7 @@ def game_section(name: str, page: str) -> str:
     boards = drawn_planes(game.observation(state), most=None, width=88)
     return "\n".join(
         [
-            f'## What `azcore.make("{name}")` says of itself\n',
+            f'## The facts of `azcore.make("{name}")`\n',
             "| Fact | Value |",
             "|:--|:--|",
             *(f"| {key} | {value} |" for key, value in facts.items()),

@@ -307,7 +307,7 @@ class _MainLine:
             self.fault = error
 
     def _start(self, nodes: list[Node]) -> str:
-        """The position that the nodes before the first move, and its own, set up."""
+        """The position set up by the nodes up to the first move, including its own."""
         rows = [[STONES[0]] * self._size for _ in range(self._size)]
         turn = ""
         for node in nodes:

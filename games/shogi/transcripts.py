@@ -540,7 +540,7 @@ class _CsaMoves:
             self._play(word)
         else:
             raise TranscriptError(
-                "shogi: a CSA game must be its start, + and moves, and % at the end, "
+                "shogi: a CSA game must have its start, then + and moves, then % at the end, "
                 f"got {word[:20]!r} after {len(self.actions)} moves",
                 "a move that cannot be read",
             )

@@ -143,7 +143,7 @@ class TicTacToe(CompiledGame):
         if text.count("X") != text.count("O") + state.player:
             raise InvalidTextError(f"X and O alternate and X begins, which does not fit {text!r}")
         if has_line(state.board, state.player + 1):
-            raise InvalidTextError(f"the seat to move has three in a row already in {text!r}")
+            raise InvalidTextError(f"the seat to move already has three in a row in {text!r}")
         return state
 
     def render(self, state: Any) -> str:

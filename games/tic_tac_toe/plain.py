@@ -102,7 +102,7 @@ class TicTacToePlain(Game):
             raise InvalidTextError(f"X and O alternate and X begins, which does not fit {text!r}")
         state = text[:11].replace("/", "")
         if has_line(state, "XO"[player]):
-            raise InvalidTextError(f"the seat to move has three in a row already in {text!r}")
+            raise InvalidTextError(f"the seat to move already has three in a row in {text!r}")
         return state
 
     def render(self, state: str) -> str:

@@ -60,7 +60,7 @@ def test_nothing_is_saved_once_training_diverged(
     config = tiny("run_dir=run", "arena.every_generations=1")
     with monkeypatch.context() as patch:
         poisoned(patch, step, what)
-        with pytest.raises(DivergedError, match=f"{told}.*last.ckpt is from before and good"):
+        with pytest.raises(DivergedError, match=f"{told}.*last.ckpt is from before that"):
             train(config)
     run = RunDirectory(tmp_path / "run")
     assert read_checkpoint(run.last_checkpoint)["global_step"] == 4

@@ -162,7 +162,7 @@ def test_a_run_knows_how_long_its_games_are(
             "the match with [a-z]+ continues: no game has ended for 0 s; the lon", told
         )
     longest = re.findall(
-        r"self-play goes on: .*; the longest has (\d+) plies, max_game_length is 9", told
+        r"self-play continues: .*; the longest has (\d+) plies, max_game_length is 9", told
     )
     assert 0 < max(map(int, longest)) < 9
 

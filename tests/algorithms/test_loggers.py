@@ -86,7 +86,9 @@ def test_packages_may_offer_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     run = RunDirectory(tmp_path / "run")
     assert isinstance(logger_of("mine", run), CSVLogger)
     assert isinstance(logger_of("tensorboard", run), TensorBoardLogger)
-    with pytest.raises(SettingError, match="what logger=odd makes must be a Logger of Lightning"):
+    with pytest.raises(
+        SettingError, match="the result of logger=odd must be a Logger of Lightning"
+    ):
         logger_of("odd", run)
     with pytest.raises(SettingError, match=r"gone in azcore\.loggers cannot be loaded"):
         logger_of("gone", run)

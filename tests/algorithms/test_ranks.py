@@ -214,7 +214,7 @@ def test_the_place_of_a_process(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> 
     found = Place(rank=3, size=4, local=1, node=1, devices=2, meeting="env://", is_begun=True)
     assert place_here(settings) == found
     monkeypatch.setenv("WORLD_SIZE", "3")
-    with pytest.raises(SettingError, match="3, as many ranks as torchrun has begun, got 4"):
+    with pytest.raises(SettingError, match="3, as many ranks as torchrun has started, got 4"):
         place_here(settings)
 
 

@@ -147,11 +147,11 @@ def test_a_run_beside_others_is_like_the_first_with_its_network_and_board(
     capsys.readouterr()
     assert begun("second", "puct.c_init=2.5") == first
     assert set(used) == {torch.bfloat16}
-    assert "games as of first, so that both are trained alike\n" in capsys.readouterr().out
+    assert "games as in first, so that both are trained alike\n" in capsys.readouterr().out
     # What the settings say, they say.
     assert begun("third", "evaluator.precision=float32", "selfplay.num_games=6") == {
         **first,
         **{"precision": "float32", "num_games": 6},
     }
     assert begun("fourth", "network.channels=5")["precision"] == "float32"
-    assert "as of" not in capsys.readouterr().out.rpartition("tic_tac_toe: ")[2]
+    assert "as in" not in capsys.readouterr().out.rpartition("tic_tac_toe: ")[2]

@@ -210,7 +210,7 @@ def test_pretrained_stands_wherever_a_checkpoint_does(azcore: CommandLine) -> No
         (("game=go", "checkpoint=pretrained/go10"), "a shipped network must be one of pretrained/"),
         (
             ("game=tic_tac_toe", "checkpoint=pretrained"),
-            "no network is shipped for game=tic_tac_toe",
+            "no network ships for game=tic_tac_toe",
         ),
         (
             ("game=go", "game.komi=6.5", "checkpoint=pretrained"),

@@ -382,7 +382,9 @@ def test_supervised_training_learns_from_the_file(
         learned.actions.tolist()
     )
     assert train(config) == 0
-    with pytest.raises(AzcoreError, match="which command=import makes of transcripts, got 'sgf/0"):
+    with pytest.raises(
+        AzcoreError, match="which command=import makes from transcripts, got 'sgf/0"
+    ):
         train(tiny(*given, "supervised.games=[sgf/0.sgf]", "run_dir=other"))
 
 

@@ -269,7 +269,7 @@ def test_positions_that_are_not_there_are_missed_before_training(
     monkeypatch.setattr(command_line, "Popen", lambda words: pytest.fail(f"trains: {words}"))
     line = ["command=puzzles", "players=[RUN]", "puzzles.files=[examples/nowhere.epd]"]
     asked = config(tmp_path, ["tiny"], measures=[{"line": line, "least": 1.0}])
-    with pytest.raises(SettingError, match=r"must be files that are there .* got 'examples/nowher"):
+    with pytest.raises(SettingError, match=r"must be existing files .* got 'examples/nowher"):
         ladder(asked)
 
 

@@ -54,7 +54,7 @@ def fresh(tmp_path: Path) -> FreshEnvironment:
         ("class", "got 'class'"),
         ("on", "got 'on'"),
         ("../up", "got '../up'"),
-        ("json", "must not be that of a Python package you have, got 'json'"),
+        ("json", "must not be that of an installed Python package, got 'json'"),
         ("numba", "got 'numba'"),
         ("go", "a game named go is installed already"),
     ],

@@ -170,9 +170,9 @@ def test_values_in_words(value: float, seat: int, said: str) -> None:
 @pytest.mark.parametrize(
     ("game", "typed", "told"),
     [
-        (["game=go", "game.board_size=5"], "z99", "A1 to E5 (no column I), got 'z99' (help"),
-        (["game=go", "game.board_size=5"], "опять 囲碁", "got 'опять 囲碁' (help lists what can"),
-        (["game=go", "game.board_size=5"], "c3\nc3", "C3 (action 12) is not legal here (help"),
+        (["game=go", "game.board_size=5"], "z99", "A1 to E5 (no column I), got 'z99' (type help"),
+        (["game=go", "game.board_size=5"], "опять 囲碁", "got 'опять 囲碁' (type help for a"),
+        (["game=go", "game.board_size=5"], "c3\nc3", "C3 (action 12) is not legal here (type help"),
         (["game=go", "game.board_size=5"], "save", "such as save game.sgf\n"),
         (["game=go", "game.board_size=5"], "save no/\0.sgf", "could not write a transcript"),
         (["game=go", "game.board_size=5"], "flip now", "flip takes no argument"),

@@ -269,9 +269,9 @@ def test_the_same_constants_make_an_even_match(tiny: Tiny) -> None:
         ({"puct": {"c_int": [1, 2]}}, "no setting puct.c_int; did you mean puct.c_init"),
         (
             {"puct": {"reuse_subtree": [1, 2]}},
-            "must be of a number that matters in matches",
+            "must be for a number that affects matches",
         ),
-        ({"search": {"num_simulations": [1, 2]}}, "must be of a number that matters in matches"),
+        ({"search": {"num_simulations": [1, 2]}}, "must be for a number that affects matches"),
         ({"learner": {"l2": [1, 2]}}, "no setting learner.l2"),
         ({"puct": {"c_init": [2, 2]}}, r"from low to something higher, got \[2, 2\]"),
         ({"puct": {"c_init": [3, 2]}}, r"from low to something higher, got \[3, 2\]"),

@@ -258,7 +258,7 @@ def test_what_the_command_line_cannot_use_is_refused(
             compose("command=engine", "engine.protocol=analysis", "engine.book=a.pgn")
         )
     settings = engine_settings_of_command(compose("command=engine", "engine.tablebase=somewhere"))
-    with pytest.raises(GameError, match="be null for tic_tac_toe, which knows no"):
+    with pytest.raises(GameError, match="be null for tic_tac_toe, which has no"):
         Known(library.make("tic_tac_toe"), settings, 0)
     status, _, error = azcore("command=play", "game=chess", "engine.book=a.pgn")
     assert status == 2

@@ -236,7 +236,7 @@ def test_what_a_program_says_before_it_is_asked_is_told(tmp_path: Path) -> None:
     try:
         while not process._lines.qsize():
             time.sleep(0.01)
-        with pytest.raises(ProgramError, match="nothing else in time: Segmentation fault"):
+        with pytest.raises(ProgramError, match="in time, only: Segmentation fault"):
             process.ask("uci", lambda line: line == "uciok", time.monotonic() + 0.2)
         with pytest.raises(ProgramError, match="did not answer in time"):
             process.ask("uci", lambda line: line == "uciok", time.monotonic() + 0.2)

@@ -243,7 +243,7 @@ def test_what_is_no_mate_is_told(make: Make) -> None:
     partner.say("position startpos moves 7g7f 7g7f", "go mate infinite")
     assert partner.hear("checkmate")[-1] == "checkmate timeout"
     partner.say("position startpos", "go mate soon")
-    assert "followed by milliseconds or infinite, got 'soon'" in partner.hear("checkmate")[0]
+    assert "needs milliseconds or infinite, got 'soon'" in partner.hear("checkmate")[0]
 
 
 def test_a_problem_that_takes_long_ends_when_told(make: Make) -> None:

@@ -60,7 +60,7 @@ def test_decay_of_adamw_is_apart_from_the_gradient() -> None:
         (lambda s: s[0].update(exp_avg=torch.zeros(5)), r"must be torch.float32 \[2, 3\]"),
         (lambda s: s[0].update(step=torch.zeros(2)), r"must be torch.float32 \[\], got"),
         (lambda s: s[0].pop("exp_avg_sq"), "must hold exp_avg, exp_avg_sq, step"),
-        (lambda s: s[1].update(more=torch.zeros(3)), "learner.optimizer=adamw does, got"),
+        (lambda s: s[1].update(more=torch.zeros(3)), "learner.optimizer=adamw, got"),
         (lambda s: s[1].update(exp_avg=torch.full((3,), torch.nan)), "must be finite"),
     ],
 )
@@ -137,5 +137,5 @@ def test_muon_resumes_from_its_state() -> None:
 
 def test_the_state_of_another_optimizer_is_refused() -> None:
     some = parameters()
-    with pytest.raises(CheckpointError, match="must hold momentum_buffer as learner"):
+    with pytest.raises(CheckpointError, match="must hold momentum_buffer for learner"):
         checked_state("sgd", state_after_a_step("adamw", some), some)

@@ -1,4 +1,4 @@
-"""Every block of code in docs/library.md runs, and the promise lists the names that there are."""
+"""Every block of code in docs/library.md runs, and its table lists exactly the public names."""
 
 from __future__ import annotations
 

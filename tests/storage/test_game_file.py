@@ -369,7 +369,7 @@ def test_what_comes_before_a_place_is_copied_with_its_places(tmp_path: Path, gon
     assert copied.size() == places[7]
     assert [place for place, _ in copied.frames()] == places[gone:7]
     assert [record.game_index for record in copied.read()] == list(range(gone, 7))
-    for place, told in ((places[1], "forgotten its first 3"), (10**9, "are missing")):
+    for place, told in ((places[1], "dropped its first 3"), (10**9, "are missing")):
         if gone or place > 10**8:
             with pytest.raises(GameFileError, match=told), copied.path.open("wb") as target:
                 file.copy_before(place, target)
@@ -411,7 +411,7 @@ def test_forgetting_is_done_whole_or_not_at_all(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(GameFileError, match="could not forget old games: No space left"):
+        with pytest.raises(GameFileError, match="could not drop old games: No space left"):
             file.forget(2)
     assert file.path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file.path]

@@ -298,7 +298,7 @@ def test_starts_that_a_format_cannot_express_are_refused(go: Game, tmp_path: Pat
 
 @pytest.mark.parametrize("plies", [(), (-1,), (3, 2), (1, 2, 3)])
 def test_plies_are_a_number_or_a_range(plies: tuple[int, ...]) -> None:
-    with pytest.raises(SettingError, match=r"arena.start_plies must be one number of plies"):
+    with pytest.raises(SettingError, match=r"arena.start_plies must be a number of plies"):
         require_plies(plies, "arena.start_plies")
 
 

@@ -250,7 +250,7 @@ def test_export_refuses(game: Game, tmp_path: Path) -> None:
             export_with(*overrides)
     assert sorted(p.name for p in path.parent.iterdir()) == ["records.azg"]
     GameFile(path).append([record_of(game, "A3 pass pass", index=2)])
-    with pytest.raises(GameFileError, match="got two of 2"):
+    with pytest.raises(GameFileError, match="got two with 2"):
         export_with(f"export.games={path}", f"export.out={tmp_path / 'out'}")
     with path.open("ab") as file:
         file.write(b"AZG2")

@@ -85,7 +85,7 @@ def play_all(
         players: all of them.
         pairings: who meets whom.
         play: plays a match.
-        files: where matches are written and may be already.
+        files: that store matches, perhaps including earlier ones.
         console: to print on.
         ended: called after each match.
     """

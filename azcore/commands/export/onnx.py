@@ -37,7 +37,7 @@ def export_onnx(config: Config, settings: Exported) -> int:
     card = {
         **{title: text for title, text in facts(path, checkpoint).items() if title != "file"},
         "game version": str(game.version),
-        "observations": f"whole numbers of planes with these maxima: {maximum}",
+        "observations": f"planes of whole numbers with these maxima: {maximum}",
         "policy_logits": "of all actions, legal or not",
         "values": "from -1 to 1, view of the player to move",
     }

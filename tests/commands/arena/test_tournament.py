@@ -496,7 +496,7 @@ def test_the_picture_has_room_for_long_names(tmp_path: Path) -> None:
         (["players=[random,nothing.ckpt]"], "nothing.ckpt: cannot read this checkpoint"),
         (["players=[random,nothing@best]"], "got 'nothing@best', and there is no such file"),
         (["players=[random,search:0]"], "search:N takes a number of simulations, got '0'"),
-        (["players=[search,random:3]"], "random takes nothing behind a colon, got '3'"),
+        (["players=[search,random:3]"], "random takes no argument after a colon, got '3'"),
         (["players=[random,.]"], "checkpoints there: none"),
         (["players=[random,.@all]"], ".@all finds no step-*.ckpt"),
         (["players=[random,search]", "checkpoint=x"], "takes players or checkpoint, got both"),
@@ -715,11 +715,11 @@ for line in sys.stdin:
     ("line", "words", "told"),
     [
         ("nonsense", (), "book.txt, line 2: a game cannot begin there: go: "),
-        (".../.X./... w passes=2", (), "book.txt, line 2: a game must go on from its start"),
+        (".../.X./... w passes=2", (), "book.txt, line 2: a start must not be the end of the game"),
         (
             ".../.X./... w passes=1",
             ("arena.export=sgf",),
-            "book.txt, line 2: no .sgf file can begin there: go: an SGF game starts from stones",
+            "book.txt, line 2: no .sgf file can begin there: go: an SGF game can start only",
         ),
         (
             ".../.X./... w",
