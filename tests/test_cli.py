@@ -302,7 +302,7 @@ WRONG = [  # a command, what it has no use for, and what it says to that
         "arena.every_generations=2",
         "is for command=train, bench, got arena.every_gen",
     ),
-    ("arena", "network.blocks=9", "with command=arena; a checkpoint brings its own"),
+    ("arena", "network.blocks=9", "with command=arena; a checkpoint has its own"),
     ("arena", "network=sep_res", "network is for command=train, bench, check, got network=s"),
     (
         "arena",

@@ -110,7 +110,7 @@ class RunClock(Callback):
             raise TimeIsUpError
 
     def had_its_time(self) -> bool:
-        """Whether earlier parts of the run have taken all of it."""
+        """Whether earlier parts of the run have used up the time."""
         return self.max_seconds is not None and self._before >= self.max_seconds
 
     # -- called by the loop -----------------------------------------------------------------------

@@ -42,14 +42,14 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
         "peers": "players=[...] names the players in command=arena",
     },
     "arena": {
-        "network": "a checkpoint brings its own",
+        "network": "a checkpoint has its own",
         "peers": "players=[...] names the players in command=arena",
         "selfplay.opening_plies": "use arena.opening_plies there",
         "selfplay.start_plies": "use arena.start_plies there",
         "selfplay.starts": "use arena.starts there",
     },
     "play": {
-        "network": "a checkpoint brings its own",
+        "network": "a checkpoint has its own",
         "engine.book": "command=engine has books and tablebases",
         "engine.tablebase": "command=engine has books and tablebases",
         "engine.move_overhead": "use play.seconds there",
@@ -65,7 +65,7 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
         "engine.time_share": "a visitor chooses the seconds",
         "run_dir": "web.runs names the folder of runs there",
     },
-    "engine": {"network": "a checkpoint brings its own"},
+    "engine": {"network": "a checkpoint has its own"},
     "export": {
         "games": "export.games names the input",
         "run_dir": "export.games names the input and export.out the output",
@@ -75,7 +75,7 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
         "run_dir": "out is the file that is written",
         "supervised.games": "games=[...] names the files to read",
     },
-    "predict": {"network": "a checkpoint brings its own"},
+    "predict": {"network": "a checkpoint has its own"},
     "puzzles": {
         "arena.starts": "use puzzles.files there",
         "run_dir": "out is the file that is written",

@@ -49,7 +49,7 @@ def status_of(work: Callable[[], int]) -> int:
 
 
 def contained(work: Callable[[], int]) -> int:
-    """Also 1 and a traceback for a bug, so that a sweep continues with its other jobs."""
+    """As `status_of`, and 1 with a traceback for a bug, so that a sweep continues."""
     try:
         return status_of(work)
     except (BrokenPipeError, HydraException):

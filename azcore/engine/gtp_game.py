@@ -146,7 +146,7 @@ class GtpGame:
         wanted = json_value(text)
         if not isinstance(wanted, dict):
             raise Refusal(
-                f"rules must be a name of area rules, such as chinese or tromp-taylor, or JSON like "
+                f"rules must be named area rules, such as chinese or tromp-taylor, or JSON like "
                 f"{json.dumps(dict(now))}, got {text[:30]!r}"
             )
         return self._agree(wanted)

@@ -305,7 +305,7 @@ _OWN = {
     ),
     **dict.fromkeys(
         ("dirichlet_alpha", "dirichlet_fraction", "root_temperature", "forced_visits"),
-        "an analysis has no noise of self-play",
+        "an analysis uses no self-play noise",
     ),
 }
 

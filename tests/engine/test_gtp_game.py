@@ -298,7 +298,7 @@ def test_stones_rules_and_what_is_not_known(go5: Game) -> None:
     told = [told.strip() for _, told in recorder.exchanges][4:]
     assert sorted(told[0].removeprefix("= ").split("\n")) == ["A1", "C4 C3", "E5"]
     assert json.loads(told[1].removeprefix("= "))["suicide"] is False
-    assert told[2].startswith("? rules must be a name of area rules, such as chinese")
+    assert told[2].startswith("? rules must be named area rules, such as chinese")
     assert told[3] == "? the rule ko is always POSITIONAL, got 'SIMPLE'"
     assert told[4:6] == ["=", "="]
     assert told[6].startswith("? there is no rule 'x'")
