@@ -27,7 +27,7 @@ class Beside(Generic[Result]):
     """Matches of the weights of one moment at a time, until the run takes their result.
 
     Args:
-        name: of what is under way, such as `rating`.
+        name: of the matches, such as `rating`.
 
     Attributes:
         moment: of the weights that play or, after a resume, that have to play again; None: no

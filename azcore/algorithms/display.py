@@ -20,9 +20,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from azcore.selfplay.crew import ActorStatistics
 
 SILENCE = 30.0  # seconds without a line in a log before one reports progress
-HEARTBEAT = (
-    30.0  # seconds without a finished game before a line reports it; twice as long for the next
-)
+HEARTBEAT = 30.0  # seconds without a finished game before a line reports it; then twice that
 
 
 @dataclass

@@ -109,7 +109,6 @@ def of_other_settings(checkpoint: Mapping[str, Any], game: Game) -> str:
     Args:
         checkpoint: as `read_checkpoint` returns it.
         game: the game to learn.
-
     """
     theirs, ours = checkpoint[KEY]["game"]["settings"], game.settings
     different = [

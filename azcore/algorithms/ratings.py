@@ -125,9 +125,7 @@ class ArenaRating(Callback):
         self.rated_step: int | None = None  # of the weights rated last, since the process began
         self._is_owed = False  # whether a rating was due for which there was no time
         self._until = math.inf  # seconds of the run at which the current rating has to end
-        self._known: dict[
-            tuple[int, int], tuple[int, float, float | None]
-        ] = {}  # by the table's stamp
+        self._known: dict[tuple[int, int], tuple[int, float, float | None]] = {}  # by the table
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         match_scores(self._table)  # refuses a faulty table before anything in it is changed

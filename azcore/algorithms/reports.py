@@ -38,9 +38,7 @@ class GenerationReports:
             return
         try:
             self._report.write()
-        except (
-            Exception
-        ) as error:  # a failed report, such as by a game's texts, must not stop the run
+        except Exception as error:  # a report must not stop the run, whatever a game's texts do
             if self._say is not None:
                 self._say(no_report(error))
             self._say = None

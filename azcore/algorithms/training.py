@@ -65,9 +65,7 @@ from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.run_settings import ORIGIN
 
-MOST_GENERATION = (
-    3  # warn of a generation that takes more than one in so many parts of the run's time
-)
+MOST_GENERATION = 3  # warn of a generation that takes more than this part of the run's time
 
 
 class Training:
@@ -138,10 +136,8 @@ class Training:
         workers = settings.selfplay.workers
         assert workers is not None
         unpack = unpacker(settings, copy.deepcopy(network))
-        self._workplaces: Workplaces = (
-            ThreadWorkplaces(  # in this process, unless a crew has others
-                Workplace(game, unpack, workers), workers
-            )
+        self._workplaces: Workplaces = ThreadWorkplaces(  # here, unless a crew has others
+            Workplace(game, unpack, workers), workers
         )
         if self._team.is_many and settings.learner.sync_batch_norm:
             network = synchronised(network)

@@ -84,9 +84,7 @@ def main(began: float | None = None) -> None:
         command, words = command_of(sys.argv[1:], tell)
     except SettingError as error:
         refuse(str(error))
-    if isinstance(
-        sys.stdout, io.TextIOWrapper
-    ):  # a locale may lack characters that we print, such as ±
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a locale may lack characters such as ±
         sys.stdout.reconfigure(errors="replace")
     is_named = {command, f"command={command}"} & set(sys.argv[1:])
     try:

@@ -90,9 +90,7 @@ class Tally:
     games: int = 0
     positions: int = 0
     left_out: dict[str, int] = field(default_factory=dict)  # counts by reason
-    first: dict[str, str] = field(
-        default_factory=dict
-    )  # the first game left out for each reason, in a sentence
+    first: dict[str, str] = field(default_factory=dict)  # the first of each, in a sentence
 
     def leave_out(self, error: TranscriptError, where: str = "") -> None:
         reason = error.reason

@@ -37,9 +37,7 @@ from azcore.storage import table as tables
 from azcore.storage.card import commit
 from azcore.storage.run_directory import RunDirectory
 
-RUN = (
-    "RUN"  # stands for the trained run's folder in a line; preparations have names in capitals, too
-)
+RUN = "RUN"  # the folder of the trained run in a line; preparations have names in capitals, too
 # Where a line of each command writes, as key and suffix; a line without command= trains.
 OUTPUTS = {
     "train": ("run_dir", ""),

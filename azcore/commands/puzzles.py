@@ -70,9 +70,7 @@ def puzzles(config: Config) -> int:
     players = players_named(settings, wanted_players(config, "puzzles"))
     for player in players:
         if not player.takes_positions:
-            raise SettingError(
-                f"{player.name} cannot play puzzles: its protocol cannot set up a position"
-            )
+            raise SettingError(f"{player.name}: its protocol cannot set up a position")
     out = None if config["out"] is None else Path(config["out"])
     if out is not None and out.exists():
         raise SettingError(f"out={out} exists already; name another file")

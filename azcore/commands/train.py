@@ -120,9 +120,7 @@ def train_run(
     quiet_lightning()
     resume = config["resume"]
     if not resume and config[INIT] and config[FORK]:
-        raise SettingError(
-            f"init and fork both set what a run begins from, got init={config[INIT]} too"
-        )
+        raise SettingError(f"init and fork both set what a run begins from, got {config[INIT]} too")
     _require_here(trainer_settings(config["trainer"]))  # before anything is compiled
     if NOTES in config:
         require_notes(config[NOTES])

@@ -155,10 +155,7 @@ class UsiClient(Client):
         try:
             option_names = self._begin()
             for word, value in options.items():
-                forms = (
-                    word,
-                    word.replace("_", " "),
-                )  # words have no spaces, but Skill Level has one
+                forms = (word, word.replace("_", " "))  # words have no spaces, but Skill Level has
                 declared = [form for form in forms if form.lower() in option_names]
                 # GUIs set those of USI_ whether or not a program declares them.
                 if not declared and not word.startswith("USI_"):

@@ -333,9 +333,7 @@ class GtpServer(Server):
             elif is_kata and key == "ownership" and rest:
                 question.ownership = rest[0].lower() == "true"
                 if question.ownership and "ownership" not in self._predictable:
-                    raise Refusal(
-                        f"the network does not predict {key}; only {key} false is possible"
-                    )
+                    raise Refusal(f"cannot predict {key}; only {key} false is possible")
             elif is_kata and key in UNKNOWN and rest:
                 if rest[0].lower() != "false":
                     raise Refusal(f"{key} is not supported; only {key} false is possible")

@@ -181,7 +181,6 @@ class GtpGame:
 
         Raises:
             Refusal: it does not name one.
-
         """
         seat = self.named_seat(words[0]) if words else None
         if seat is None:

@@ -22,9 +22,7 @@ class Recalled:
     """The data on a position."""
 
     actions: tuple[int, ...]  # the first is the one to play, unless all are equally good
-    value: (
-        float | None
-    )  # exact, view of the player to move; None: from the book, which has no values
+    value: float | None  # exact, view of the player to move; None: from the book, without values
 
     @property
     def leaves_a_choice(self) -> bool:

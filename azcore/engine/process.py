@@ -127,9 +127,7 @@ class Process:
             early = self._lines.get()
             if early is None:  # keep the end mark for `receive`
                 self._lines.put(None)
-            elif (
-                not self._was_asked and early.strip()
-            ):  # may be the reason why no answer will follow
+            elif not self._was_asked and early.strip():  # may be why no answer will follow
                 self._passed_over = early
         self._was_asked = True
         self.send(words)

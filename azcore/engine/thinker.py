@@ -132,9 +132,7 @@ class Variation:
     value: float  # mean of its simulations in [-1, 1], view of the player to move at the root
     prior: float  # P of the network
     actions: list[int]  # the expected line, `action` first
-    prediction: Prediction | None = (
-        None  # for the position after it, same view; None: not requested
-    )
+    prediction: Prediction | None = None  # for the position after it, same view; None: none
 
 
 @dataclass(frozen=True, kw_only=True)

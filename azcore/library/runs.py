@@ -73,7 +73,7 @@ class Run:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._run = RunDirectory(Path(path).absolute())
         if not self._run.config.is_file():
-            raise SettingError(f"{path} is not a run directory, it has no config.yaml")
+            raise SettingError(f"{path} is not a run directory (no config.yaml)")
 
     @property
     def path(self) -> Path:

@@ -193,9 +193,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
             return None
         try:
             return self._captured(size)
-        except (
-            torch.OutOfMemoryError
-        ):  # a graph keeps its own memory; without one, batches share it
+        except torch.OutOfMemoryError:  # a graph keeps its own; without one, batches share it
             self._uses[size] = -TRIES_AGAIN
             return None
 

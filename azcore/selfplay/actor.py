@@ -39,7 +39,7 @@ class Actor(Crew):
         settings: number of games and workers, and how moves are chosen.
         seed: of the run.
         evaluator: evaluates leaves; `set_evaluator` replaces it.
-        record_surprise: whether records say how much each search surprised the network.
+        record_surprise: whether records store how much each search surprised the network.
         starts: what games begin from, of `variant`; None: the initial position.
         numbers: of the run's workers that are here; None: all.
     """

@@ -39,7 +39,6 @@ class Member:
 
     Args:
         workplace: provides what jobs need.
-
     """
 
     def __init__(self, workplace: Workplace) -> None:

@@ -45,7 +45,6 @@ class RayQuarters(Quarters):
 
     Raises:
         SettingError: ray is not installed, no cluster answers, or none of its nodes fits an actor.
-
     """
 
     called = "actor"
@@ -80,9 +79,7 @@ class RayQuarters(Quarters):
         return RayLink(self._hosts, (recipe, numbers, member))
 
     def published(self, packed: bytes) -> Any:
-        return self._hosts.cluster.ray.put(
-            packed
-        )  # as an argument of a call, it arrives as the bytes
+        return self._hosts.cluster.ray.put(packed)  # arrives as the bytes, as an argument
 
     def close(self) -> None:
         self._hosts.close()

@@ -1,6 +1,6 @@
 """A connection to a Ray cluster, or to one started here for as long as the connection lasts.
 
-Ray pickles between its machines: whoever reaches a cluster can run code on it. One started here
+Ray pickles between its machines: anyone who reaches a cluster can run code on it. One started here
 listens on the loopback interface alone and requires a token that only this process and those of the
 cluster know. Its files are in a private folder, which is deleted with it.
 """

@@ -75,7 +75,7 @@ class Worker:
         index_step: from one of its games to the next: the number of workers.
         seed: of the run.
         evaluator: evaluates leaves; this worker's own.
-        record_surprise: whether records say how much each search surprised the network.
+        record_surprise: whether records store how much each search surprised the network.
         starts: what games begin from, of `variant`; None: the initial position.
     """
 
@@ -493,9 +493,7 @@ def _restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
         and (actions < referee.game.num_actions).all()
         and (arrays["visit_actions"] < referee.game.num_actions).all()
         and (arrays["visit_counts"] >= 1).all()
-        and (
-            (arrays["surprises"] >= 0) & (arrays["surprises"] < 1000)
-        ).all()  # at most 87 in practice
+        and ((arrays["surprises"] >= 0) & (arrays["surprises"] < 1000)).all()  # really at most 87
         # -1 to 1, with a margin for rounding.
         and all((np.abs(arrays[name]) < 2).all() for name in of_plies[:2])
     ):

@@ -155,9 +155,7 @@ def _beginning(file: BinaryIO, path: Path) -> tuple[Forgotten, int]:
         for name, value in values.items():
             demand(is_whole(value, 0, 2**53), name, "a count", value)
     except (ValueError, RecursionError) as error:
-        raise GameFileError(
-            f"{path}: the frame of its dropped games cannot be read: {error}"
-        ) from error
+        raise GameFileError(f"{path}: cannot read its frame of dropped games: {error}") from error
     return Forgotten(**values), FRAME.size + length
 
 
@@ -399,9 +397,7 @@ class GameFile:
         if part.end > size:
             os.truncate(self.path, part.physical(size))
         self._end = size
-        for (
-            path
-        ) in self.path.parent.iterdir():  # parts closed later, or half-closed by a killed process
+        for path in self.path.parent.iterdir():  # parts closed later, perhaps half by a kill
             if (end := self._end_of(path)) is not None and end > size:
                 path.unlink()
 

@@ -101,9 +101,7 @@ class GameRecord:
     counts: str | None
     # [T], KL(pi || P) of the searches learned from, else 0; empty: not recorded, as in most runs
     surprises: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
-    agreed: bool = (
-        False  # drawn by agreement of people: by the rules, the last position is not an end
-    )
+    agreed: bool = False  # drawn by agreement: by the rules, the last position is not an end
     # The position before the first ply, for `Game.state_from_text`; None: the initial state.
     start: str | None = None
 
@@ -187,9 +185,7 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
     if magic not in FRAME_MAGICS:
         raise GameFileError(f"{where}: a record must begin with {_MAGIC!r}, got {magic!r}")
     if len(payload) != length:
-        raise GameFileError(
-            f"{where}: a record of {length} bytes is truncated after {len(payload)}"
-        )
+        raise GameFileError(f"{where}: a record of {length} bytes ends after {len(payload)}")
     if zlib.crc32(payload) != checksum:
         raise GameFileError(f"{where}: a record's bytes were altered, its checksum does not match")
     try:

@@ -45,7 +45,7 @@ def _write(game: Game, transcript: Transcript) -> str:
     state = _started(game, transcript.start_text)
     moves = []
     for action in transcript.actions:
-        following = game.step(state, action)  # refuses what is not legal
+        following = game.step(state, action)  # refuses illegal actions
         moves.append(game.action_to_text(state, action))
         state = following
     result = transcript.result

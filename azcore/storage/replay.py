@@ -161,7 +161,7 @@ class Drawn:
     observations: ByteArray  # [N, C, H, W]
     legal_action_mask: BoolArray  # [N, A], True = legal
     policy_targets: FloatArray  # [N, A], the policy of the search
-    value_targets: FloatArray  # [N], the outcome, mixed with `root_values` if settings say so
+    value_targets: FloatArray  # [N], the outcome, optionally mixed with `root_values`
     outcomes: FloatArray  # [N], -1, 0 or 1
     root_values: FloatArray  # [N], of the search; 0 without a search
     later_values: FloatArray  # [N, 3], `root_values` of the plies to come, see `HORIZONS`
@@ -224,9 +224,7 @@ class _Ring:
 
     def _write(self, first: int, entries: npt.NDArray[Any]) -> None:
         room = self.room
-        if (
-            entries.dtype == room.dtype and room.dtype.names
-        ):  # copy whole entries, not field by field
+        if entries.dtype == room.dtype and room.dtype.names:  # copy whole entries, not fields
             room, entries = _unread(room), _unread(entries)
         at = first % len(room)
         head = min(len(entries), len(room) - at)
@@ -445,9 +443,7 @@ class ReplayBuffer:
         """Add games; the oldest leave when the window is full."""
         remaining = iter(records)
         while some := list(islice(remaining, _GAMES_AT_ONCE)):
-            if passing := some[
-                : -self.window_games
-            ]:  # more than a full window: they pass through it
+            if passing := some[: -self.window_games]:  # more than a full window: they pass through
                 self._drop(len(self))
                 passed = sum(record.num_samples for record in passing)
                 self.begin_after(self._samples_end + passed)

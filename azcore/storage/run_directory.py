@@ -334,9 +334,7 @@ def find_run(resume: str, game: str | None, key: str = "resume") -> RunDirectory
             path = path.absolute().parent.parent
     run = RunDirectory(path.absolute())
     if not run.config.is_file():
-        raise CheckpointError(
-            f"{key}={resume}: {path} is not a run directory, it has no config.yaml"
-        )
+        raise CheckpointError(f"{key}={resume}: {path} is not a run directory (no config.yaml)")
     return run
 
 

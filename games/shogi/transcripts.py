@@ -486,9 +486,7 @@ def read_csa(game: Game, text: str) -> Transcript:
                 except TranscriptError as error:
                     fault = error
     if not moves.begun:
-        raise fault or InvalidTextError(
-            f"shogi: not a CSA game: no start (PI and +) in {text[:30]!r}"
-        )
+        raise fault or InvalidTextError(f"shogi: not a CSA game: no PI and + in {text[:30]!r}")
     end, outcome = moves.end, _seat_0(game, moves.state, _CSA_OUTCOMES.get(moves.end))
     transcript = Transcript(
         actions=moves.actions,

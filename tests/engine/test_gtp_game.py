@@ -306,7 +306,7 @@ def test_stones_rules_and_what_is_not_known(go5: Game) -> None:
     assert told[8] == "="
     assert json.loads(told[9].removeprefix("= "))["suicide"] is False
     assert told[10].startswith("= ")
-    assert told[11] == "? the network does not predict ownership; only ownership false is possible"
+    assert told[11] == "? cannot predict ownership; only ownership false is possible"
     assert told[12].startswith("? unacceptable size: go: board_size must be")
 
 

@@ -141,7 +141,7 @@ def test_ownership_that_nobody_predicts_is_refused(go5: Game, fields: Any) -> No
     engine = judged(go5, UniformEvaluator(go5), predictor=predictor)
     recorder = Recorder()
     assert GtpServer(engine, recorder).run(iter(["kata-analyze 1 ownership true"])) == 0
-    refusal = "? the network does not predict ownership; only ownership false is possible\n\n"
+    refusal = "? cannot predict ownership; only ownership false is possible\n\n"
     assert recorder.exchanges[0][1] == refusal
 
 

@@ -1,4 +1,4 @@
-"""Matches of a tournament in several processes or in actors of a cluster, as `backend` says.
+"""Matches of a tournament in several processes or in actors of a cluster, by `backend`.
 
 Each member builds the players from the same checkpoints and texts, and plays some pairs of each
 match.

@@ -27,9 +27,7 @@ def export_games(config: Config, settings: ExportedGames) -> int:
     Raises:
         AzcoreError: settings or records cannot be used; files written before that stay.
     """
-    require(
-        config["out"] is None, "out", "null: export.out names the place of games", config["out"]
-    )
+    require(config["out"] is None, "out", "null for games: use export.out", config["out"])
     require(config["checkpoint"] is None, "checkpoint", "null for games", config["checkpoint"])
     wanted = "a run directory or a file of game records"
     require(settings.games is not None, "export.games", wanted, settings.games)

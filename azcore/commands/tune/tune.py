@@ -232,9 +232,7 @@ class Tuning:
 
     def run(self) -> None:
         """Play the trials that are missing."""
-        self._table.keep_before(
-            len(self.trials)
-        )  # drops a row that a killed process left half-written
+        self._table.keep_before(len(self.trials))  # drops the incomplete row of a killed process
         for number in range(len(self.trials), self._options.trials):
             constants = self._proposal(number)
             result = self._match(constants, self._options.games, self._seed_of(number))

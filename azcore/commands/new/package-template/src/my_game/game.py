@@ -1,4 +1,4 @@
-"""My game for azcore: static facts, settings and their checks; the rest is in the files beside it.
+"""My game for azcore: static facts, settings and their checks; the rest is in the other files.
 
 The contract is in azcore/game/contract.py, the meaning of each fact in azcore/game/facts.py.
 """
