@@ -90,7 +90,7 @@ def may_raise(frame: FrameType | None) -> bool:
 
 @atexit.register
 def _forget() -> None:
-    """Python removes its handlers as it exits; a signal without one would change the exit status."""
+    """Python removes its handlers as it exits; a signal without one changes the exit status."""
     global _is_over
     _is_over = True
     signal.setitimer(signal.ITIMER_REAL, 0)

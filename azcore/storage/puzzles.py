@@ -18,7 +18,7 @@ from typing import Any
 
 from azcore.errors import GameFileError
 from azcore.game import Game
-from azcore.storage.positions import UNREADABLE, position_lines, read_position
+from azcore.storage.positions import UNREADABLE, position_lines, read_position, without_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ def read_puzzles(path: Path, game: Game) -> Iterator[Puzzle | GameFileError]:
 
 def _puzzle(line: str, where: str, game: Game) -> Puzzle:
     try:
-        text, state, operations = read_position(game, line)
+        text, state, operations = read_position(game, without_words(line))
         best, worst = (_moves(game, state, operations.get(name)) for name in ("bm", "am"))
     except UNREADABLE as error:
         raise GameFileError(f"{where}: {error}") from error

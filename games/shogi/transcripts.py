@@ -37,7 +37,9 @@ _KIF_MOVE = re.compile(
     f"(?P<piece>成[銀桂香]|[{_HAND_NAMES}玉と杏圭全馬龍])(?P<how>[左右直上行引寄]*)"
     r"(?P<kind>打|成|不成)?(?:\((?P<source>[0-9][0-9])\))?"
 )
-_KIF_LINE = re.compile(r"\s*([0-9]{1,6})(?:\s*[.:：]\s*|手目\s*|\s+)[▲△▼▽☗☖]?(\S.*)", re.ASCII)
+_KIF_LINE = re.compile(
+    r"\s*(?!9 8 7)([0-9]{1,6})(?:\s*[.:：]\s*|手目\s*|\s+)[▲△▼▽☗☖]?(\S.*)", re.ASCII
+)  # not the files above a board
 _KI2_MOVE = re.compile(f"[▲△▼▽☗☖]{_KIF_MOVE.pattern}")
 _SHORT = dict(zip(("成銀", "成桂", "成香"), "全圭杏", strict=True))
 _KIF_OUTCOMES = {  # KIF's words for an end, in the view of the seat to move; None: for neither
@@ -434,7 +436,7 @@ def write_csa(game: Game, transcript: Transcript) -> str:
         lines += [f"{key}{name}"] if name else []
     for name, value in transcript.headers.items():
         lines.append(f"{_CSA_HEADERS[name]}{_slashed(name, value)}")
-    lines += ["PI", "+"] if _is_usual(transcript.start_text) else board.csa_pos().split()
+    lines += ["PI", "+"] if _is_usual(transcript.start_text) else board.csa_pos().splitlines()
     for action, comment in zip(transcript.actions, transcript.comments, strict=True):
         successor = game.step(state, action)
         move = board.push_usi(game.action_to_text(state, action))

