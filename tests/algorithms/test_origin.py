@@ -293,7 +293,7 @@ def test_a_fork_of_a_run_that_has_forgotten_games(azcore: CommandLine, tiny: Tin
         (["fork=run", "method=muon"], "cannot change learner.optimizer"),
         (["fork=run@step-0"], "step-0.ckpt holds weights alone"),
         (["fork=run@step-3"], "finds no run/checkpoints/step-3.ckpt"),
-        (["fork=nowhere"], "fork=nowhere: nowhere is no run directory"),
+        (["fork=nowhere"], "fork=nowhere: nowhere is not a run directory"),
         (["fork=run", "run_dir=run"], "run_dir run already holds a run"),
         (["fork=run", "command=arena"], "fork is for command=train"),
     ],

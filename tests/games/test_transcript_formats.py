@@ -552,5 +552,5 @@ def test_spoilt_texts_are_read_or_refused_in_time() -> None:
 
 def test_a_long_number_is_told_of_in_short() -> None:
     _, form = format_of("go sgf")
-    with pytest.raises(InvalidTextError, match=r"must be of Go, GM\[1\], got GM\[2{20}\]$"):
+    with pytest.raises(InvalidTextError, match=r"must be Go, GM\[1\], got GM\[2{20}\]$"):
         form.read(f"(;SZ[5]GM[{'2' * 1000}])")

@@ -566,7 +566,7 @@ class TestTheSameCommandLine:
     def test_without_a_run_there(self, azcore: CommandLine) -> None:
         status, _, errors = azcore("game=go", "resume=latest", "run_dir=nowhere")
         assert status == 2
-        assert "nowhere is no run directory" in errors
+        assert "nowhere is not a run directory" in errors
 
 
 def test_runs_of_the_first_version_go_on(tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ def test_how_long_sgf_may_be() -> None:
         ("(;SZ[19];B[ee])", "19x19"),
         ("(;SZ[x];B[ee])", r"an SGF board needs a size, got SZ\[x\]"),
         ("(;SZ[9]AB[zz];W[aa])", "AB of the SGF game must be points of the board, got 'zz'"),
-        ("(;GM[2]SZ[9];B[aa])", r"must be of Go, GM\[1\], got GM\[2\]"),
+        ("(;GM[2]SZ[9];B[aa])", r"must be Go, GM\[1\], got GM\[2\]"),
         ("(;SZ[9];B[ee];B[aa])", "move 2 .* must be W's"),
         ("(;SZ[9];W[ee])", "move 1 .* must be B's"),
         ("(;SZ[9];B[ee];W[ee])", "move 2 .*E5"),
