@@ -107,7 +107,7 @@ def test_an_average_begins_with_the_given_weights(tiny: Tiny, run: str) -> None:
         ("network=sep_res", "must have name 'sep_res' like this run, got 'dual_res'"),
         ("game=tic_tac_toe_plain", "must have name 'tic_tac_toe_plain' .*, got 'tic_tac_toe'"),
         ("init=nowhere", "nowhere: cannot read this checkpoint"),
-        ("init=run@step-3", r"run@step-3 finds no run/checkpoints/step-3.ckpt; .* step-8"),
+        ("init=run@step-3", r"run@step-3 has no checkpoint run/checkpoints/step-3.ckpt; .* step-8"),
         ("init=run@all", "checkpoint must be one, got run@all, which names 3"),
         ("init=run/config.yaml", "not an azcore checkpoint"),
         ("fork=run", "init and fork both set what a run begins from"),
@@ -292,7 +292,7 @@ def test_a_fork_of_a_run_that_has_forgotten_games(azcore: CommandLine, tiny: Tin
         (["fork=run", "learner.optimizer=adamw"], "cannot change learner.optimizer"),
         (["fork=run", "method=muon"], "cannot change learner.optimizer"),
         (["fork=run@step-0"], "step-0.ckpt holds weights alone"),
-        (["fork=run@step-3"], "finds no run/checkpoints/step-3.ckpt"),
+        (["fork=run@step-3"], "has no checkpoint run/checkpoints/step-3.ckpt"),
         (["fork=nowhere"], "fork=nowhere: nowhere is not a run directory"),
         (["fork=run", "run_dir=run"], "run_dir run already holds a run"),
         (["fork=run", "command=arena"], "fork is for command=train"),
@@ -324,7 +324,7 @@ def test_what_a_fork_needs_must_be_there(azcore: CommandLine, run: str) -> None:
     assert not Path("other/checkpoints/last.ckpt").exists()
     Path("run/checkpoints/last.ckpt").unlink()
     for name, told in (
-        ("run", "finds no run/checkpoints/last.ckpt"),
+        ("run", "has no checkpoint run/checkpoints/last.ckpt"),
         ("run/checkpoints/last.ckpt", "there must be a checkpoint run/checkpoints/last.ckpt"),
     ):
         assert told in azcore(f"fork={name}", "run_dir=other", "game=tic_tac_toe")[2]

@@ -337,7 +337,9 @@ def test_a_run_directory_is_its_last_weights(
     for text in ("run", "run@step-8", "run/checkpoints/last.ckpt"):
         shown = screen(["game=go", f"checkpoint={text}", "play.seat=none"], "quit")
         assert "tic_tac_toe. The engine plays itself." in shown
-    with pytest.raises(SettingError, match=r"run@step-5 finds no .*there: last, step-0, step-8"):
+    with pytest.raises(
+        SettingError, match=r"run@step-5 has no checkpoint .*there: last, step-0, step-8"
+    ):
         screen(["checkpoint=run@step-5"], "quit")
     with pytest.raises(CheckpointError, match="nowhere"):
         screen(["checkpoint=nowhere"], "quit")
