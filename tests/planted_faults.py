@@ -1074,14 +1074,14 @@ WIRING = [
     Fault(
         "a run that does not begin leaves its crew",
         "azcore/algorithms/training.py",
-        "            self.close()  # processes",
+        "            self.close()  # else processes",
         "            pass  # processes",
         ("tests/algorithms/test_overlap.py",),
     ),
     Fault(
         "a lost process plays a whole run again",
         "azcore/learner/overlap.py",
-        "        self._has_newest = False  # by the next generation\n",
+        "        self._has_newest = False  # for the next generation\n",
         "",
         ("tests/learner/test_overlap.py",),
     ),
