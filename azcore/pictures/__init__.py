@@ -14,7 +14,7 @@ holds the colours. `svg.py` writes elements and escapes texts: games are by stra
 
 from azcore.pictures.films import film, shared
 from azcore.pictures.layers import Hint, Layers, heat_of, line_of, owners_of
-from azcore.pictures.picture import Picture, draw, draw_board, overlay, title_of
+from azcore.pictures.picture import Picture, draw, draw_board, loose_pieces, overlay, title_of
 from azcore.pictures.planes import draw_plane
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "film",
     "heat_of",
     "line_of",
+    "loose_pieces",
     "overlay",
     "owners_of",
     "shared",

@@ -146,6 +146,19 @@ def overlay(board: Board, layers: Layers, *, flip: bool = False) -> str:
     )
 
 
+def loose_pieces(
+    board: Board, roles: Iterable[str], *, flip: bool = False, letters: bool = False
+) -> tuple[str, dict[str, str]]:
+    """Pieces of the player to move that are not on the board, such as one about to be put down.
+
+    Returns:
+        Their definitions, and the name of each role's; both are for a picture of this board.
+    """
+    drawn = Set(board.layout, Palette("auto"), prefix="az", letters=letters, flip=flip)
+    names = {role: drawn.piece(board.to_move or 0, role) for role in roles}
+    return "".join(drawn.definitions().values()), names
+
+
 def text_picture(game: Game, state: Any) -> Picture:
     """What `render` gives, for games without a board."""
     shown = game.render(state)

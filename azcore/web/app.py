@@ -325,6 +325,9 @@ class Visitors:
         try:
             while True:
                 order = _read(await socket.receive_text())
+                if order == {"do": "alive"}:  # answered at once, however busy the room is
+                    answers.put({"what": "alive"})
+                    continue
                 if orders.qsize() >= MOST_WAITING:
                     await socket.close(NOT_ALLOWED, "too many orders at once")
                     return
@@ -340,7 +343,7 @@ class Visitors:
 
 
 class _Answers:
-    """Messages on their way to a page. A thought that a newer one follows is left out.
+    """Messages on their way to a page. What a newer one makes needless is left out.
 
     So a slow page skips thoughts, and one that reads nothing takes no more memory.
     """
@@ -350,8 +353,10 @@ class _Answers:
         self._came, self._taken = asyncio.Event(), asyncio.Event()
 
     def put(self, message: Plain) -> None:
-        follows = self._waiting and self._waiting[-1]["what"] == "thought"
-        if follows and message["what"] == "thought":
+        what = message["what"]
+        if what == "alive":
+            self._waiting = [waiting for waiting in self._waiting if waiting["what"] != what]
+        elif what == "thought" and self._waiting and self._waiting[-1]["what"] == what:
             self._waiting.pop()
         self._waiting.append(message)
         self._came.set()

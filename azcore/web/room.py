@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from azcore.assembly.web_settings import WebSettings
+from azcore.engine.server import Loaded
 from azcore.engine.settings import EngineSettings
 from azcore.engine.thinker import Limits, Line, Thinker, Thought, shared_plies
 from azcore.errors import AzcoreError, TranscriptError
@@ -40,6 +42,10 @@ class _Decided:
 
     turn: int
     action: int | None
+
+
+class _Warm:
+    """The engine has searched once, so its next answer comes at once; no page can send this."""
 
 
 class Room:
@@ -86,6 +92,7 @@ class Room:
         self._flip = self._letters = self._analyses = False
         self._layer = "visits"
         self._turn = 0  # counts searches, so that the answer of an old one is known
+        self._hints = False  # whether the search is one that the visitor asked for
         self._shown: Thought | None = None
 
     def do(self, order: object) -> None:
@@ -93,6 +100,8 @@ class Room:
         try:
             if isinstance(order, _Decided):
                 self._decided(order)
+            elif isinstance(order, _Warm):
+                self._send({"what": "warm"})
             else:
                 obey(self._orders, order, self._thinker is not None, "no game is open")
         except AzcoreError as error:
@@ -124,19 +133,18 @@ class Room:
     # -- orders ---------------------------------------------------------------------------------
 
     def _open(self, order: Mapping[str, Any]) -> None:
-        """Begin a game, or one that the page already has: its start, moves and ply."""
+        """Begin a game, or go on with one that the page has: start, moves, ply, resignation."""
         name = text_of(order, "player", 1000)
-        self._send({"what": "busy", "says": "loading ..."})
         entry = self._shelf.entry(name)
-        game, evaluator, predictor = self._shelf.load(name)
-        thinker = Thinker(
-            game=game,
-            evaluator=evaluator,
-            search=self._search,
-            settings=self._engine,
-            predictor=predictor,
-        )
+        self._send({"what": "busy", "says": f"loading {entry.title}"})
+        loaded = self._shelf.load(name)
+        game, _, predictor = loaded
+        thinker = self._thinker_of(loaded, self._engine)
         line = line_of_order(game, order)
+        ply = _ply(order.get("ply", len(line.actions)), line)
+        resigned = order.get("resigned")
+        if resigned is not None and (type(resigned) is not int or resigned not in (0, 1)):
+            raise RefusedError(f"resigned must be a seat, 0 or 1, got {str(resigned)[:40]!r}")
         people = _seats(order.get("people", [0]))
         self._set_view(order)
         self._set_strength(order)
@@ -156,9 +164,37 @@ class Room:
                 "predicts": sorted(predictor.predicts) if predictor is not None else [],
                 "simulations": self._limits.simulations,
                 "hasBoard": game.has_board,
+                "warm": self._shelf.is_warm(loaded),
             }
         )
-        self._take(line)
+        self._take(line, ply, None if line.is_over else resigned)
+        self._warm(loaded)
+
+    def _thinker_of(self, loaded: Loaded, settings: EngineSettings) -> Thinker:
+        game, evaluator, predictor = loaded
+        return Thinker(
+            game=game,
+            evaluator=evaluator,
+            search=self._search,
+            settings=settings,
+            predictor=predictor,
+        )
+
+    def _warm(self, loaded: Loaded) -> None:
+        """Search once for nobody, so that a player's first answer waits for no compiling."""
+        if self._shelf.is_warm(loaded):
+            return
+        few = 2 * self._engine.leaves_per_tree
+        thinker = self._thinker_of(loaded, replace(self._engine, max_simulations=max(few, 64)))
+        shelf, later = self._shelf, self._later
+
+        def search() -> None:
+            with contextlib.suppress(Exception):  # the first true search will tell the page
+                thinker.think(Limits(simulations=few), predictions=MOST_PREDICTED)
+            shelf.set_warm(loaded)
+            later(_Warm())
+
+        threading.Thread(target=search, daemon=True).start()
 
     def _play(self, order: Mapping[str, Any]) -> None:
         if order.get("ply") != self._ply:  # a click on a picture that has changed since
@@ -178,16 +214,20 @@ class Room:
         self._show()
 
     def _jump(self, order: Mapping[str, Any]) -> None:
-        ply = order.get("ply")
-        if type(ply) is not int or not 0 <= ply <= len(self._whole.actions):
-            raise RefusedError(f"a ply must be 0 to {len(self._whole.actions)}")
+        ply = _ply(order.get("ply"), self._whole)
         self._stop()
         self._ply = ply
         self._show()
 
     def _undo(self, _: Mapping[str, Any]) -> None:
-        """Take back to the last position in which a person had to move."""
+        """Take back a resignation, or to the last position in which a person had to move."""
+        if not self._at_end:
+            raise RefusedError("only the last move can be taken back: go to the last position")
         line = self._here()
+        if self._resigned is not None:
+            self._keep(line)
+            self._show()
+            return
         if not line.actions:
             raise RefusedError("there is nothing to take back")
         line.undo()
@@ -259,7 +299,7 @@ class Room:
             self._send({"what": "line", "ply": self._ply, "overlay": drawn})
 
     def _resign(self, _: Mapping[str, Any]) -> None:
-        line = self._here()
+        line = self._whole
         if line.is_over or self._resigned is not None:
             raise RefusedError("the game is over already")
         self._keep(line)
@@ -270,7 +310,7 @@ class Room:
         """A pasted game or position, whatever its format."""
         text = text_of(order, "text", LONGEST_TEXT).strip()
         line, fault = _read(self._game, text)
-        self._take(line)
+        self._take(line, len(line.actions))
         if fault is not None:
             self._send({"what": "error", "says": f"read up to a fault: {fault}"})
 
@@ -326,11 +366,11 @@ class Room:
             line.undo()
         return line
 
-    def _take(self, line: Line) -> None:
+    def _take(self, line: Line, ply: int, resigned: int | None = None) -> None:
         """Another game from now on."""
         self._stop()
-        self._line, self._ply = line, len(line.actions)
-        self._values, self._resigned = {}, None
+        self._line, self._ply = line, ply
+        self._values, self._resigned = {}, resigned
         self._show()
 
     def _keep(self, line: Line) -> None:
@@ -375,14 +415,27 @@ class Room:
                     game.action_to_text(state, action)
                     for state, action in zip(whole.states, whole.actions, strict=False)
                 ],
+                "movers": [game.current_player(state) for state in whole.states[:-1]],
                 "start": whole.start_text,
-                "values": [self._values.get(ply) for ply in range(len(whole.actions) + 1)],
+                "values": self._known_values(),
+                "resigned": self._resigned,
+                "isOver": whole.is_over or self._resigned is not None,
                 "people": list(self._people),
                 "mayMove": self._may_move() and not shown["over"],
                 "engine": self._is_engines_turn(),
                 "flip": self._flip,
             }
         )
+
+    def _known_values(self) -> list[float | None]:
+        """The value of each position, as far as it is known; of the last by the result."""
+        line = self._whole
+        values = [self._values.get(ply) for ply in range(len(line.actions) + 1)]
+        if self._resigned is not None:
+            values[-1] = 1.0 if self._resigned == 1 else -1.0
+        elif line.is_over:
+            values[-1] = float(self._game.outcome(line.state))
+        return values
 
     def _think(self) -> None:
         """Whatever the engine has to do in this position."""
@@ -403,6 +456,7 @@ class Room:
         assert self._thinker is not None
         self._stop()
         line, turn = self._here(), self._turn
+        self._hints = purpose != "move"
         self._thinker.set_line(line)
 
         def done(thought: Thought) -> None:
@@ -436,7 +490,9 @@ class Room:
         self._send_thought(thought)
 
     def _send_thought(self, thought: Thought) -> None:
-        plain = view.thought(self._game, thought, layer=self._layer, flip=self._flip)
+        # What the engine thinks about its own move would give it away.
+        layer = self._layer if self._hints or self._analyses else "none"
+        plain = view.thought(self._game, thought, layer=layer, flip=self._flip)
         self._values[self._ply] = plain["value"]
         self._send({"what": "thought", "ply": self._ply, **plain})
 
@@ -473,6 +529,13 @@ def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
         else:
             return line, fault
     raise RefusedError("this text cannot be read; " + "; ".join(why))
+
+
+def _ply(value: object, line: Line) -> int:
+    most = len(line.actions)
+    if type(value) is not int or not 0 <= value <= most:
+        raise RefusedError(f"a ply must be 0 to {most}, got {str(value)[:40]}")
+    return value
 
 
 def _seats(value: object) -> tuple[int, ...]:

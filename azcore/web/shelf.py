@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from azcore.game import Game
 from azcore.game.registry import installed_games, unprepared
 from azcore.pictures import title_of
 from azcore.report.tables import cell, count, last_of_each, read_rows
+from azcore.search.evaluators import Evaluator
 from azcore.storage.checkpoint import KEY, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 from azcore.web.pace import Pace
@@ -77,6 +79,7 @@ class Shelf:
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
         self._read: dict[Path, tuple[float, Entry]] = {}  # last checkpoints, by when written
+        self._warm: weakref.WeakSet[Evaluator] = weakref.WeakSet()  # those that have been used
 
     def entries(self) -> list[Entry]:
         """Everyone there is now; what cannot be read is left out."""
@@ -117,6 +120,14 @@ class Shelf:
                     self._loaded.popitem(last=False)
             self._loaded.move_to_end(key)
             return self._loaded[key]
+
+    def is_warm(self, loaded: Loaded) -> bool:
+        """Whether a search with it has ended, so that nothing is left to compile."""
+        return loaded.evaluator in self._warm
+
+    def set_warm(self, loaded: Loaded) -> None:
+        """A search with it has ended."""
+        self._warm.add(loaded.evaluator)
 
     def _age(self, entry: Entry) -> float:
         """When its file was written, since a run writes its last checkpoint again and again."""

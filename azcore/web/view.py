@@ -12,8 +12,9 @@ from typing import Any
 from azcore.engine.thinker import Line, Thought, Variation
 from azcore.game import Game
 from azcore.game.board import Board
-from azcore.pictures import Layers, draw, heat_of, line_of, overlay, owners_of
+from azcore.pictures import Layers, draw, heat_of, line_of, loose_pieces, overlay, owners_of
 from azcore.pictures.palette import BODIES
+from azcore.pictures.words import pieces_in_words
 
 ROWS = 12  # actions in the table
 PLIES = 10  # of an expected line
@@ -29,15 +30,45 @@ def position(game: Game, line: Line, *, flip: bool, letters: bool) -> Plain:
     return {
         "svg": picture.svg,
         "targets": {name: list(box) for name, box in picture.targets.items()},
-        "paths": {} if board is None else {str(a): list(p) for a, p in board.actions.items()},
-        "choices": {} if board is None else {k: c.words for k, c in board.layout.choices.items()},
-        "own": [] if board is None else [p.place for p in board.pieces if p.seat == board.to_move],
         "listed": [list(entry) for entry in picture.listed],
-        "note": "" if board is None else board.note,
         "toMove": None if line.is_over else line.player,
         "over": ending(game, state) if line.is_over else "",
         "text": game.state_to_text(state),
+        **(_NO_BOARD if board is None else _clicks(game, state, board, flip, letters)),
     }
+
+
+_NO_BOARD: Plain = {"paths": {}, "choices": {}, "own": [], "words": {}, "note": "", "loose": None}
+
+
+def _clicks(game: Game, state: Any, board: Board, flip: bool, letters: bool) -> Plain:
+    """What a page needs to take clicks, to say what stands where, and to draw before it is told."""
+    choices = board.layout.choices
+    put = _put_down(game, state, board)
+    wanted = {choice.role for choice in choices.values() if choice.role is not None}
+    definitions, names = loose_pieces(
+        board, sorted(wanted | ({put} if put else set())), flip=flip, letters=letters
+    )
+    return {
+        "paths": {str(action): list(path) for action, path in board.actions.items()},
+        "choices": {
+            name: [choice.words, names.get(choice.role or "")] for name, choice in choices.items()
+        },
+        "own": [piece.place for piece in board.pieces if piece.seat == board.to_move],
+        "words": {where: what for what, where in pieces_in_words(board, game.seat_names)},
+        "note": board.note,
+        "loose": {"definitions": definitions, "put": names.get(put or "")},
+    }
+
+
+def _put_down(game: Game, state: Any, board: Board) -> str | None:
+    """The role of the piece that a click on one place puts there; None: no click does."""
+    for action, path in board.actions.items():
+        if len(path) == 1 and path[0] in board.layout.places:
+            after = game.board(game.step(state, action))
+            pieces = () if after is None else after.pieces
+            return next((piece.role for piece in pieces if piece.place == path[0]), None)
+    return None
 
 
 def colours(game: Game) -> list[str]:

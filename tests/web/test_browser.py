@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,110 @@ def moves(page: Any, count: int) -> list[str]:
     if count:
         page.locator("#moves li").nth(count - 1).wait_for()
     assert page.locator("#moves li").count() == count
-    return [text.lstrip("0123456789") for text in page.locator("#moves li").all_inner_texts()]
+    return [text.lstrip("0123456789.…") for text in page.locator("#moves li").all_inner_texts()]
+
+
+def shown(page: Any) -> tuple[int, str, str, bool, str]:
+    """What a visitor has before their eyes: moves, the present one, strength, analysis, layer."""
+    page.wait_for_selector("#moves [aria-current]")
+    return (
+        page.locator("#moves li").count(),
+        page.locator("#moves [aria-current]").inner_text(),
+        page.input_value("#strength"),
+        page.is_checked("#analyse"),
+        page.input_value("#layer"),
+    )
+
+
+def test_nothing_of_a_game_is_lost(page: Any, place: str) -> None:
+    """Whatever one does between two moves: go back, refresh, look inside, begin another game."""
+    begin(page, place, "search/go", "01")
+    for number, point in enumerate(("E5", "C3", "G7", "C7"), 1):
+        click(page, point)
+        moves(page, number)
+    page.select_option("#strength", "[50,null]")
+    page.select_option("#layer", "prior")
+    page.check("#analyse")
+    page.keyboard.press("f")
+    for _ in range(2):  # faster than the server answers
+        page.keyboard.press("ArrowLeft")
+    page.locator("#moves [aria-current]", has_text="C3").wait_for()
+    before = (4, "2C3", "[50,null]", True, "prior")
+    assert shown(page) == before
+    page.reload()
+    assert shown(page) == before
+    assert "flip=1" in page.url
+    assert page.locator(".az-board text").first.text_content() != "A"  # turned
+    page.keyboard.press("i")
+    page.locator("#edges tbody tr").nth(3).wait_for()
+    page.click("#back-to-game")
+    assert shown(page) == before
+    page.click("#home")
+    page.click("text=Continue your game")
+    assert shown(page) == before
+    page.uncheck("#analyse")
+    page.keyboard.press("n")
+    page.click("text=Go on with this one")
+    assert shown(page)[0] == 4
+    page.keyboard.press("n")
+    page.click("text=Begin a new game")
+    page.locator("#moves li").first.wait_for(state="detached")
+    page.go_back()
+    moves(page, 4)
+    page.keyboard.press("End")
+    page.locator("#moves [aria-current]", has_text="C7").wait_for()
+    page.click("#resign")
+    page.locator("#status", has_text="Black resigns, white wins").wait_for()
+    assert page.inner_text("#bar b") == "white wins"
+    page.reload()
+    page.locator("#status", has_text="Black resigns, white wins").wait_for()
+    page.click("#undo")  # the resignation, and no move
+    page.locator("#status", has_text="White played C7. Black to move").wait_for()
+    click(page, "E3")
+    moves(page, 5)
+    page.keyboard.press("Home")
+    click(page, "A1")  # another game
+    moves(page, 1)
+    page.click("text=Bring them back")
+    assert moves(page, 5)[-1] == "E3"
+
+
+def test_a_server_that_is_silent_or_gone_is_told_of(page: Any, place: str) -> None:
+    held: dict[str, Any] = {"silent": False}
+
+    def between(socket: Any) -> None:
+        held["socket"], server = socket, socket.connect_to_server()
+        socket.on_message(lambda order: None if held["silent"] else server.send(order))
+
+    page.route_web_socket("**/room", between)
+    begin(page, place, "search/go", "01")
+    click(page, "E5")
+    moves(page, 1)
+    held["silent"] = True
+    began = time.monotonic()
+    click(page, "C3")
+    page.locator(".ghost .sent").wait_for(state="attached")  # seen before the server knows
+    page.locator("#message", has_text="The server does not answer").wait_for()
+    assert time.monotonic() - began < 3 + 2  # on a busy machine
+    held["silent"] = False
+    held["socket"].close(code=1011, reason="")
+    page.locator("#message").wait_for(state="hidden")
+    assert moves(page, 1) == ["E5"]
+    assert page.locator(".ghost .sent").count() == 0
+    click(page, "C3")
+    moves(page, 2)
+
+
+def test_a_link_that_leads_nowhere_says_so(page: Any, place: str) -> None:
+    for link, says in (
+        ("player=runs/gone@last", "there is no player named 'runs/gone@last' here any more"),
+        ("player=search/go&moves=E5&ply=7", "a ply must be 0 to 1, got 7"),
+    ):
+        page.goto("about:blank")
+        page.goto(f"http://{place}/#{link}")
+        page.locator("#message", has_text=says).wait_for()
+        page.locator('[data-player="search/go"]').wait_for()
+        assert not page.is_visible("#status")
 
 
 @ON_A_PHONE_TOO
@@ -189,6 +293,7 @@ def test_a_whole_game_of_tic_tac_toe_by_mouse(page: Any, place: str) -> None:
     page.locator("#status", has_text="raw").wait_for()
 
 
+@ON_A_PHONE_TOO
 def test_files_and_links(page: Any, place: str) -> None:
     begin(page, place, "search/chess", "01")
     page.click("#files-panel summary")
@@ -196,12 +301,15 @@ def test_files_and_links(page: Any, place: str) -> None:
     page.click("#load")
     assert moves(page, 4)[-1] == "Qh4#"
     assert "checkmate" in page.inner_text("#status")
+    assert page.inner_text("#bar b") == "black wins"
     with page.expect_download() as saved:
         page.click("text=Save as PGN")
     assert "Qh4#" in Path(saved.value.path()).read_text()
     page.fill("#paste", "no game at all")
     page.click("#load")
     page.wait_for_selector("#message:not([hidden])")
+    box = page.locator("#message").bounding_box()
+    assert 0 <= box["y"] < 860 - box["height"]  # in view, wherever one has scrolled to
     link = page.url
     page.goto("about:blank")
     page.goto(link)

@@ -10,36 +10,120 @@ function make(name, attributes = {}) {
   return element
 }
 
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }
+
 export class Board {
-  // onAction(action) is called with each action that was made; ask(names) resolves to a choice.
+  // onAction(action) is called with each action that was made, and says whether it was sent;
+  // ask(answers, words, box) resolves to a choice, asked for at a box of the screen.
   constructor(element, choices, onAction, ask) {
-    Object.assign(this, { element, choices, onAction, ask, picked: [], position: null, sure: null })
+    Object.assign(this, { element, choices, onAction, ask, picked: [], position: null, sure: null, cursor: null, isSent: false })
     element.addEventListener('pointerdown', event => this.#press(event))
+    // The mouse takes no focus, so that the arrow keys go through the game and not over the board.
+    element.addEventListener('mousedown', event => {
+      event.preventDefault()
+      if (element.contains(document.activeElement)) document.activeElement.blur()
+    })
+    element.addEventListener('keydown', event => this.#key(event))
   }
 
   show(position) {
     // The same position comes again when something beside it has changed: what is picked stays so.
     if (!this.#isAt(position)) { this.picked = []; this.sure = null }
+    const hadFocus = this.element.contains(document.activeElement)
     this.position = position
+    this.isSent = false
     if (!this.#open().length) { this.picked = []; this.sure = null }
     this.element.innerHTML = position.svg
     this.svg = this.element.querySelector('svg')
+    this.svg.setAttribute('role', 'group')  // a picture has no parts for those who listen
     const box = this.svg.viewBox.baseVal
     this.element.style.setProperty('--aspect', box.width / box.height)
+    if (position.loose) this.svg.appendChild(make('defs')).innerHTML = position.loose.definitions
     this.marks = this.svg.appendChild(make('g'))
     this.layers = this.svg.querySelector('.az-layers') ?? this.svg.appendChild(make('g', { class: 'az-layers' }))
     this.line = this.svg.appendChild(make('g', { class: 'line-layer' }))
+    this.ghost = this.svg.appendChild(make('g', { class: 'ghost' }))
     this.targets = this.svg.appendChild(make('g'))
     for (const [name, [x, y, width, height]] of Object.entries(position.targets)) {
-      const target = make('rect', { x, y, width, height, class: 'target' })
+      const target = make('rect', { x, y, width, height, class: 'target', role: 'button' })
       target.dataset.click = name
       target.addEventListener('click', event => this.#clicked(name, event))
-      target.addEventListener('keydown', event => {
-        if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); this.click(name) }
-      })
+      target.addEventListener('focus', () => this.#goTo(name))
+      target.addEventListener('pointerenter', event => this.#hover(event.pointerType === 'mouse' ? name : null))
+      target.addEventListener('pointerleave', () => this.#hover(null))
       this.targets.append(target)
     }
+    if (!(this.cursor in position.targets)) this.cursor = Object.keys(position.targets)[0] ?? null
     this.#refresh()
+    if (hadFocus) this.#target(this.cursor)?.focus()
+  }
+
+  // What was drawn before the server agreed goes away again.
+  settle() { if (this.isSent) this.show(this.position) }
+
+  #target(name) { return name === null ? null : this.targets.querySelector(`[data-click="${CSS.escape(name)}"]`) }
+
+  // The board is one stop of the Tab key; arrows go on from there, as the board is seen.
+  #goTo(name) {
+    this.#target(this.cursor)?.setAttribute('tabindex', '-1')
+    this.cursor = name
+    this.#target(name).setAttribute('tabindex', '0')
+  }
+
+  #key(event) {
+    const name = event.target.dataset?.click
+    if (!name || event.ctrlKey || event.metaKey || event.altKey) return
+    if (event.key === 'Enter' || event.key === ' ') this.click(name)
+    else if (event.key in ARROWS) {
+      const [right, down] = ARROWS[event.key]
+      const middle = ([x, y, width, height]) => [x + width / 2, y + height / 2]
+      const [x0, y0] = middle(this.position.targets[name])
+      let best = null, least = Infinity
+      for (const [other, box] of Object.entries(this.position.targets)) {
+        const [x, y] = middle(box)
+        const along = (x - x0) * right + (y - y0) * down
+        const beside = Math.abs((x - x0) * down) + Math.abs((y - y0) * right)
+        if (along > 1 && along + 3 * beside < least) [best, least] = [other, along + 3 * beside]
+      }
+      if (best !== null) this.#target(best).focus()
+    } else return
+    event.preventDefault()
+    event.stopPropagation()
+  }
+
+  // The piece that a click would put down.
+  #hover(name) {
+    this.ghost.replaceChildren()
+    if (name === null || !this.position.loose?.put || this.picked.length || !this.#isDone(name)) return
+    this.ghost.append(this.#loose(name))
+  }
+
+  #loose(name) {
+    const [x, y, width, height] = this.position.targets[name]
+    return make('use', { href: `#${this.position.loose.put}`, x: x + width / 2, y: y + height / 2 })
+  }
+
+  // An action is seen at once, before the server has drawn it.
+  #foresee(path) {
+    const places = path.filter(click => click in this.position.targets)
+    this.ghost.replaceChildren()
+    if (path.length === 1 && places.length && this.position.loose?.put) {
+      const piece = this.#loose(path[0])
+      piece.classList.add('sent')
+      this.ghost.append(piece)
+    } else if (places.length > 1) {
+      const [x0, y0, x1, y1] = places.slice(0, 2).flatMap(place => this.position.targets[place].slice(0, 2))
+      const pieces = this.#drawnAt(places[0])
+      if (!places[0].startsWith('*')) for (const piece of pieces) piece.style.visibility = 'hidden'
+      for (const taken of this.#drawnAt(places[1])) taken.style.visibility = 'hidden'
+      for (const piece of pieces) {
+        const moved = piece.cloneNode()
+        moved.setAttribute('class', 'sent')
+        moved.style.visibility = ''
+        moved.setAttribute('transform', `translate(${x1 - x0} ${y1 - y0})`)
+        this.ghost.append(moved)
+      }
+    }
   }
 
   overlay(markup) { this.layers.innerHTML = markup }
@@ -58,7 +142,7 @@ export class Board {
 
   // The paths that begin with what is picked, as [action, path].
   #open(extra = []) {
-    if (!this.position.mayMove) return []
+    if (!this.position.mayMove || this.isSent) return []
     const begun = [...this.picked, ...extra]
     return Object.entries(this.position.paths).filter(([, path]) => begun.every((click, i) => path[i] === click))
   }
@@ -95,7 +179,8 @@ export class Board {
     if (this.picked.length && next.length && next.every(click => click in this.position.choices)) {
       const shown = this.position
       this.#refresh()
-      const answer = await this.ask(next.map(click => [click, this.position.choices[click]]))
+      const box = this.#target(name)?.getBoundingClientRect()
+      const answer = await this.ask(next.map(click => [click, ...this.position.choices[click]]), '', box)
       if (!this.#isAt(shown)) return
       return answer === null ? this.putBack() : this.click(answer)
     }
@@ -103,9 +188,13 @@ export class Board {
   }
 
   #act(action) {
+    const path = this.position.paths[action]
     this.picked = []
     this.#refresh()
-    this.onAction(Number(action))
+    if (!this.onAction(Number(action))) return
+    this.#foresee(path)
+    this.isSent = true
+    this.#refresh()
   }
 
   #press(event) {
@@ -144,13 +233,15 @@ export class Board {
 
   // A copy of the piece that is dragged: whatever of the picture is used at that place.
   #ghost(name) {
-    const [x, y, width, height] = this.position.targets[name]
     const ghost = make('g', { class: 'dragged' })
-    for (const use of this.svg.querySelectorAll('.az-pieces > use, .az-hands use')) {
-      if (Math.abs(use.x.baseVal.value - x - width / 2) < 2 && Math.abs(use.y.baseVal.value - y - height / 2) < 2)
-        ghost.append(use.cloneNode())
-    }
+    ghost.append(...this.#drawnAt(name).map(piece => piece.cloneNode()))
     return this.svg.appendChild(ghost)
+  }
+
+  #drawnAt(name) {
+    const [x, y, width, height] = this.position.targets[name]
+    return [...this.svg.querySelectorAll('.az-pieces > use, .az-hands use')].filter(piece =>
+      Math.abs(piece.x.baseVal.value - x - width / 2) < 2 && Math.abs(piece.y.baseVal.value - y - height / 2) < 2)
   }
 
   #refresh() {
@@ -161,13 +252,10 @@ export class Board {
       const can = next.has(name) || (this.picked.length > 0 && this.picked[0] === name)
       target.classList.toggle('can', can)
       target.classList.toggle('picked', this.picked.includes(name) || this.sure === name)
-      if (can) {
-        target.setAttribute('tabindex', '0')
-        target.setAttribute('role', 'button')
-        target.setAttribute('aria-label', name.startsWith('*') ? `piece in hand ${name.slice(1)}` : name)
-      } else {
-        for (const attribute of ['tabindex', 'role', 'aria-label']) target.removeAttribute(attribute)
-      }
+      target.setAttribute('tabindex', name === this.cursor ? '0' : '-1')
+      target.setAttribute('aria-disabled', String(!can))
+      target.setAttribute('aria-pressed', String(this.picked.includes(name)))
+      target.setAttribute('aria-label', name.startsWith('*') ? `piece in hand ${name.slice(1)}` : `${name}, ${this.position.words[name] ?? 'empty'}`)
       if (this.picked.length && next.has(name)) {
         const [x, y, width, height] = this.position.targets[name]
         const taken = this.svg.querySelector(`[data-where="${CSS.escape(name)}"]`)
@@ -190,10 +278,10 @@ export class Board {
     }
     if (this.picked.length === 0) {
       for (const name of next)
-        if (name in this.position.choices) button(this.position.choices[name], () => this.click(name)).dataset.choice = name
+        if (name in this.position.choices) button(this.position.choices[name][0], () => this.click(name)).dataset.choice = name
     }
-    if (this.position.mayMove)
-      for (const [action, text] of this.position.listed) button(text, () => this.onAction(action))
+    if (this.position.mayMove && !this.isSent)
+      for (const [action, text] of this.position.listed) button(text, () => { if (this.onAction(action)) { this.isSent = true; this.#refresh() } })
     if (this.sure) button(`Play ${this.sure}`, () => this.click(this.sure)).className = 'main'
     this.choices.replaceChildren(...buttons)
     this.choices.id = 'choices'

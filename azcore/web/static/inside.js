@@ -1,4 +1,5 @@
 // The page that looks into one search: steps, the tree, a node's numbers, and what may be changed.
+import { Connection, complain, positionHere } from './room.js'
 
 const $ = id => document.getElementById(id)
 const SVG = 'http://www.w3.org/2000/svg'
@@ -16,13 +17,13 @@ const TERMS = {
   improved: { paper: GUMBEL, names: ['π′', '−N(a)/N'], says: 'score(a) = π′(a) − N(a) / (1 + ΣN)' },
 }
 
-let socket = null
+let room = null
 let shown = null    // what the server said last
 let position = null // player, start, moves
 let aim = null      // the simulation to go to, until it is shown
 let asked = null    // the aim that the server has been told and has not answered yet
 
-function tell(order) { if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(order)) }
+const tell = order => room.tell(order)
 
 function open(at) {
   aim = null  // of another search
@@ -33,27 +34,12 @@ function open(at) {
   tell({ do: 'open', ...position, ...wanted, at: Math.min(at, wanted.simulations) })
 }
 
-function complain(words) {
-  $('message').textContent = words
-  $('message').hidden = !words
-}
-
-function connect() {
-  socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/inside/room`)
-  socket.onopen = () => { complain(''); open(shown?.at ?? 0) }
-  socket.onmessage = event => {
-    const message = JSON.parse(event.data)
-    if (message.what === 'error') complain(message.says)
-    else show(message)
-    if (aim === asked) aim = null
-    asked = null
-    ask()
-  }
-  socket.onclose = event => {
-    aim = asked = null
-    complain(event.reason || 'The server does not answer. Trying again ...')
-    setTimeout(connect, 1500)
-  }
+function hear(message) {
+  if (message.what === 'error') complain(message.says)
+  else show(message)
+  if (aim === asked) aim = null
+  asked = null
+  ask()
 }
 
 function cells(row, texts) { for (const text of texts) row.insertCell().textContent = text }
@@ -233,12 +219,9 @@ addEventListener('keydown', event => {
 })
 
 options($('simulations'), TOTALS.map(total => [String(total), String(total)]), '50')
-const given = new URLSearchParams(location.hash.slice(1))
 try {
-  const players = given.get('player') ? [] : await (await fetch('/players.json')).json()
-  position = { player: given.get('player') ?? players[0].name, start: given.get('start'), moves: given.get('moves')?.split(' ') ?? [] }
-  $('back-to-game').href = `/#${new URLSearchParams({ ...(given.size ? Object.fromEntries(given) : { player: position.player, people: '0' }) })}`
-  connect()
+  position = await positionHere()
+  room = new Connection('/inside/room', () => { aim = asked = null; open(shown?.at ?? 0) }, hear)
 } catch {
   complain('The server does not answer. Is it running?')
 }

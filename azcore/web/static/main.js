@@ -1,5 +1,6 @@
 // The page: the first view, the connection to the room, and what each control does.
 import { Board } from './board.js'
+import { Connection, complain, gameIn, hashOf } from './room.js'
 import { clearThought, showBar, showGraph, showMoves, showThought } from './panels.js'
 
 const $ = id => document.getElementById(id)
@@ -7,54 +8,75 @@ const GROUPS = { shipped: 'Trained networks', runs: 'Your runs', search: 'Search
 const STRENGTHS = [[1, null], [16, null], [50, null], [200, null], [800, null], [3200, null], [null, 1], [null, 3], [null, 10]]
 const LAYERS = { visits: 'visits', prior: 'policy of the network', line: 'expected line', owner: 'ownership', none: 'nothing' }
 
+const KEPT = 'azcore-game'  // of this browser's storage: the game to continue
+const SLOW = 1500           // ms of waiting, after which the page counts the seconds
+
 let players = []
-let socket = null
+let room = null
 let opened = null     // what the server said of the game
 let position = null   // and of the position
 let view = { flip: false, letters: false, layer: 'visits' }
 let wanted = null     // the game to open as soon as there is a connection
-let isLeaving = false
+let isOpening = false // until the server has opened it, or said why not
+let aim = null        // the ply to go to, until it is shown
+let waits = null      // what the page waits for, in words, and since when
 
-const board = new Board($('board'), $('choices'), action => tell({ do: 'play', action, ply: position.ply }), ask)
+const board = new Board($('board'), $('choices'), act, ask)
 
 // -- connection ----------------------------------------------------------------------------------
 
-function tell(order) {
-  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(order))
-}
+const tell = order => room?.tell(order)
+
+function act(action) { return tell({ do: 'play', action, ply: position.ply }) }
 
 // Opens a game, with all that this page has chosen besides.
 function enter(game) {
+  isOpening = true
+  wait('Opening the game')
   tell({ ...view, ...strength(), on: $('analyse').checked, ...game, do: 'open' })
-}
-
-function connect() {
-  socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/room`)
-  socket.onopen = () => {
-    complain('')
-    enter(wanted)
-  }
-  socket.onmessage = event => {
-    const message = JSON.parse(event.data)
-    HEAR[message.what]?.(message)
-  }
-  socket.onclose = event => {
-    if (isLeaving || !wanted) return
-    complain(event.reason || 'The server does not answer. Trying again ...')
-    setTimeout(() => { if (wanted && socket.readyState === WebSocket.CLOSED) { wanted = kept() ?? wanted; connect() } }, 1500)
-  }
 }
 
 // The game as the page knows it: enough to open it again, here or from a link.
 function kept() {
   if (!opened || !position) return null
-  return { player: opened.player, start: position.start, moves: position.texts.slice(0, position.ply), people: position.people }
+  return {
+    player: opened.player, start: position.start, moves: position.texts, ply: position.ply,
+    people: position.people, resigned: position.resigned,
+  }
 }
 
+// Says what one waits for, and for how long once it takes more than a moment.
+function wait(words) {
+  waits = words && { words, since: performance.now() }
+  tick()
+}
+
+function tick() {
+  if (!waits) return
+  const waited = performance.now() - waits.since
+  const seconds = waited > SLOW ? ` ${Math.round(waited / 1000)} s; the first time it takes up to a minute` : ''
+  $('status').textContent = `${waits.words} ...${seconds}`
+}
+setInterval(tick, 500)
+
 const HEAR = {
-  busy(message) { $('status').textContent = message.says },
-  error(message) { complain(message.says) },
+  busy(message) { wait(capital(message.says)) },
+  warm() {
+    opened.warm = true
+    if (position) showStatus()
+  },
+  error(message) {
+    wait(null)
+    aim = null
+    board.settle()
+    if (isOpening && !opened) return turnAway(message.says)
+    if (isOpening) showOpponents(opened)
+    isOpening = false
+    if (position) showStatus()
+    complain(message.says)
+  },
   opened(message) {
+    isOpening = false
     opened = message
     $('game-title').textContent = `${message.title} · ${message.who}`
     document.title = `${message.title} – azcore`
@@ -70,23 +92,27 @@ const HEAR = {
     }))
   },
   position(message) {
-    const isNew = position === null || message.ply === 0
-    const moved = position === null || message.text !== position.text || message.ply !== position.ply
+    const before = position
+    const moved = before === null || message.text !== before.text || message.ply !== before.ply
+    wait(null)
     position = message
+    if (aim === message.ply) aim = null
+    recall(before)
     board.show(message)
     if (moved) clearThought()
     $('people').value = message.people.join('')
-    $('status').textContent = statusOf(message)
-    showMoves(message.moves, message.ply, go)
+    showStatus()
+    showMoves(message, opened, go)
     showGraph(message.values, message.ply, go)
     const value = message.values[message.ply]
-    if (value !== null || isNew) showBar(value ?? 0, null, opened)
-    $('resign').disabled = Boolean(message.over)
-    $('undo').disabled = message.ply === 0
+    if (value !== null || moved && message.ply === 0) showBar(value ?? 0, null, opened, message.over)
+    const isAtEnd = message.ply === message.moves.length
+    $('resign').disabled = Boolean(message.over) || message.isOver
+    $('undo').disabled = !isAtEnd || message.moves.length === 0 && message.resigned === null
     for (const id of ['first', 'back']) $(id).disabled = message.ply === 0
-    for (const id of ['forth', 'end']) $(id).disabled = message.ply === message.moves.length
-    history.replaceState(null, '', link())
+    for (const id of ['forth', 'end']) $(id).disabled = isAtEnd
     complain('')
+    remember(before)
   },
   thought(message) {
     if (message.ply !== position?.ply) return
@@ -94,7 +120,7 @@ const HEAR = {
     showBar(message.value, message.chances, opened)
     showGraph(position.values, position.ply, go)
     showThought(message, opened.seats, action => action === null ? board.pointAt('') : tell({ do: 'point', action }),
-      action => { if (position.mayMove) tell({ do: 'play', action, ply: position.ply }) })
+      action => { if (position.mayMove) act(action) })
     board.overlay(message.overlay)
   },
   line(message) { if (message.ply === position.ply) board.pointAt(message.overlay) },
@@ -107,13 +133,75 @@ const HEAR = {
   },
 }
 
+// A link that leads nowhere: the first view, and why.
+function turnAway(why) {
+  isOpening = false
+  wanted = null
+  $('table').hidden = $('home').hidden = true
+  showPlayers()
+  complain(`${why}. Choose another game.`)
+}
+
+// -- nothing is lost -----------------------------------------------------------------------------
+
+const isSame = (one, other) => one.start === other.start && one.moves.join(' ') === other.moves.join(' ')
+
+// The address always holds the game. Where moves have gone, the game with them stays one step back in the history.
+function remember(before) {
+  const game = kept(), known = gameIn(location.hash)
+  const state = { values: valuesOf(position) }
+  const isNew = !before && !known  // from the first view, to which Back leads
+  const isLost = before && known && !isSame(known, game) &&
+    (before.start !== game.start || before.texts.some((text, i) => game.moves[i] !== text))
+  history[isNew || isLost ? 'pushState' : 'replaceState'](state, '', link())
+  if (isLost && game.moves.some((text, i) => before.texts[i] !== text))
+    complain('The moves that were here are kept.', ['Bring them back', () => history.back()])
+  try {
+    const words = { title: opened.title, who: opened.who, moves: game.moves.length, over: position.isOver }
+    if (game.moves.length) localStorage.setItem(KEPT, JSON.stringify({ hash: location.hash, ...words }))
+  } catch { /* a browser that stores nothing */ }
+}
+
+// Those that a search has found; the result of a game goes with its end.
+const valuesOf = shown => shown.values.map((value, ply) => shown.isOver && ply === shown.moves.length ? null : value)
+
+// Values of positions that the server has forgotten, such as when it was started again.
+function recall(before) {
+  const sources = [[before?.texts, before && valuesOf(before)], [gameIn(location.hash)?.moves, history.state?.values]]
+  for (const [texts, values] of sources) {
+    if (!texts || !values) continue
+    for (let ply = 0; ply < position.values.length && (ply === 0 || texts[ply - 1] === position.texts[ply - 1]); ply++)
+      position.values[ply] ??= values[ply] ?? null
+  }
+}
+
+function link() {
+  return location.origin + '/' + hashOf({ ...kept(), ...view, ...strength(), on: $('analyse').checked })
+}
+
+// Takes what an address has chosen over into the controls.
+function choose(game) {
+  for (const name of Object.keys(view)) if (game[name] !== undefined) view[name] = game[name]
+  $('letters').checked = view.letters
+  if (game.on !== undefined) $('analyse').checked = game.on
+  if (!game.simulations && !game.seconds) return
+  const value = JSON.stringify([game.simulations, game.seconds])
+  if (![...$('strength').options].some(option => option.value === value)) $('strength').append(new Option(strengthWords(game), value))
+  $('strength').value = value
+}
+
 const capital = text => text.charAt(0).toUpperCase() + text.slice(1)
+
+function showStatus() { $('status').textContent = statusOf(position) }
 
 function statusOf(message) {
   const note = message.note ? ` (${message.note})` : ''
   if (message.over) return `${capital(message.over)}${note}`
-  const name = capital(opened.seats[message.toMove])
-  return (message.engine ? `${name}: azcore is thinking ...` : `${name} to move`) + note
+  const name = opened.seats[message.toMove]
+  const last = message.ply ? `${capital(opened.seats[message.movers[message.ply - 1]])} played ${message.moves[message.ply - 1]}. ` : ''
+  const cold = opened.warm === false ? ' (it is warming up: its first answer takes up to a minute)' : ''
+  const now = message.engine ? `azcore thinks for ${name} ...${cold}` : `${message.people.length === 1 && message.mayMove ? `Your move, ${name}` : `${capital(name)} to move`}${cold && message.people.length === 1 ? '. The engine is warming up' : ''}`
+  return `${last}${now}${note}`
 }
 
 // -- a run as it was -----------------------------------------------------------------------------
@@ -163,48 +251,77 @@ function strength() {
   return { simulations, seconds }
 }
 
-function go(ply) { tell({ do: 'jump', ply }) }
-const step = by => { const ply = position.ply + by; if (ply >= 0 && ply <= position.moves.length) go(ply) }
-const look = () => tell({ do: 'look', ...view })
+const strengthWords = ({ simulations, seconds }) => simulations ? `${simulations.toLocaleString('en')} simulations` : `${seconds} s a move`
 
-function ask(answers) {
-  const form = $('ask').querySelector('form')
-  form.replaceChildren(...answers.map(([value, words]) => {
-    const button = document.createElement('button')
-    Object.assign(button, { value, textContent: words })
-    return button
-  }))
-  $('ask').returnValue = ''
-  $('ask').showModal()
-  return new Promise(resolve => {
-    $('ask').onclose = () => resolve($('ask').returnValue || null)
-  })
+function go(ply) {
+  aim = Math.max(0, Math.min(position.moves.length, ply))
+  tell({ do: 'jump', ply: aim })
+}
+const step = by => go((aim ?? position.ply) + by)  // keys come faster than positions
+function look() {
+  tell({ do: 'look', ...view })
+  history.replaceState(history.state, '', link())
 }
 
-function complain(words) {
-  $('message').textContent = words
-  $('message').hidden = !words
+// A game in hand is not thrown away by one key.
+async function begin() {
+  const hasBegun = position.moves.length > 0 && !position.isOver
+  if (hasBegun && await ask([['new', 'Begin a new game'], ['', 'Go on with this one']], 'This game has begun.') !== 'new') return
+  open({ player: opened.player, people: position.people })
+}
+
+// answers: value, words and perhaps the piece that is drawn for them; box: of the screen, where it is asked.
+function ask(answers, words = '', box = null) {
+  const dialog = $('ask'), form = dialog.querySelector('form')
+  form.replaceChildren(...words ? [element('p', words)] : [], ...answers.map(([value, text, piece]) => {
+    const button = element('button', piece ? '' : text)
+    button.value = value
+    if (piece) {
+      button.ariaLabel = button.title = text
+      button.innerHTML = `<svg viewBox="-50 -50 100 100" aria-hidden="true"><use href="#${piece}"/></svg>`
+    }
+    return button
+  }))
+  dialog.classList.toggle('pieces', answers.every(answer => answer[2]))
+  dialog.returnValue = ''
+  dialog.style.cssText = box ? `margin:0;--side:${box.width}px` : ''
+  dialog.showModal()
+  if (box) {
+    const { offsetWidth: width, offsetHeight: height } = dialog
+    const isAbove = box.top + box.height / 2 < innerHeight / 2  // the list goes into the board
+    dialog.style.left = `${Math.max(4, Math.min(innerWidth - width - 4, box.left + (box.width - width) / 2))}px`
+    dialog.style.top = `${Math.max(4, Math.min(innerHeight - height - 4, isAbove ? box.top : box.bottom - height))}px`
+  }
+  return new Promise(resolve => {
+    dialog.onclose = () => resolve(dialog.returnValue || null)
+  })
 }
 
 const ACTS = {
   first: () => go(0), back: () => step(-1), forth: () => step(1), end: () => go(position.moves.length),
   undo: () => tell({ do: 'undo' }), hint: () => tell({ do: 'hint' }), resign: () => tell({ do: 'resign' }),
   flip: () => { view.flip = !view.flip; look() },
-  new: () => open({ player: opened.player, people: position.people }),
+  new: begin,
   load: () => tell({ do: 'load', text: $('paste').value }),
   'copy-text': () => copy(position.text, $('copy-text')),
   share: () => copy(link(), $('share')),
-  inside: () => { isLeaving = true; location.href = link().replace('/#', '/inside#') },
-  sees: () => { isLeaving = true; location.href = link().replace('/#', '/sees#') },
-  home: () => { isLeaving = true; location.href = '/' },
+  inside: () => { location.href = link().replace('/#', '/inside#') },
+  sees: () => { location.href = link().replace('/#', '/sees#') },
+  home: () => { location.href = '/' },
 }
 for (const [id, act] of Object.entries(ACTS)) $(id).addEventListener('click', act)
 
 $('letters').addEventListener('change', () => { view.letters = $('letters').checked; look() })
 $('layer').addEventListener('change', () => { view.layer = $('layer').value; look() })
-$('analyse').addEventListener('change', () => tell({ do: 'analyse', on: $('analyse').checked }))
+$('analyse').addEventListener('change', () => {
+  tell({ do: 'analyse', on: $('analyse').checked })
+  history.replaceState(history.state, '', link())
+})
 $('people').addEventListener('change', () => tell({ do: 'seats', people: [...$('people').value].map(Number) }))
-$('strength').addEventListener('change', () => tell({ do: 'strength', ...strength() }))
+$('strength').addEventListener('change', () => {
+  tell({ do: 'strength', ...strength() })
+  history.replaceState(history.state, '', link())
+})
 $('opponent').addEventListener('change', () => open({ ...kept(), player: $('opponent').value }))
 
 const KEYS = {
@@ -215,7 +332,7 @@ const KEYS = {
   Escape: () => board.putBack(),
 }
 addEventListener('keydown', event => {
-  const typing = /^(TEXTAREA|SELECT|INPUT)$/.test(event.target.tagName)
+  const typing = event.target.matches('textarea, select, input:not([type=checkbox])')
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !position || $('ask').open) return
   const act = KEYS[event.key]
   if (act) { event.preventDefault(); act() }
@@ -236,34 +353,14 @@ async function copy(text, button) {
 
 // -- links and the first view --------------------------------------------------------------------
 
-function link() {
-  const game = new URLSearchParams()
-  const { player, start, moves, people } = kept()
-  game.set('player', player)
-  if (start) game.set('start', start)
-  if (moves.length) game.set('moves', moves.join(' '))
-  game.set('people', people.join(''))
-  return `${location.origin}/#${game}`
-}
-
-function linked() {
-  const game = new URLSearchParams(location.hash.slice(1))
-  if (!game.get('player')) return null
-  return {
-    player: game.get('player'),
-    start: game.get('start'),
-    moves: game.get('moves')?.split(' ') ?? [],
-    people: [...(game.get('people') ?? '0')].map(Number),
-  }
-}
-
 function open(game) {
   wanted = game
+  choose(game)
   $('start').hidden = true
   $('table').hidden = false
   $('home').hidden = false
-  if (socket?.readyState === WebSocket.OPEN) enter(game)
-  else if (!socket || socket.readyState === WebSocket.CLOSED) connect()
+  if (room?.isOpen) enter(game)
+  else room ??= new Connection('/room', () => enter(kept() ?? wanted), message => HEAR[message.what]?.(message))
 }
 
 function element(name, text) {
@@ -292,6 +389,19 @@ function runCard(run) {
   return card
 }
 
+// The game that this browser had in hand last.
+function continued() {
+  let game = null
+  try { game = JSON.parse(localStorage.getItem(KEPT)) } catch { /* nothing is stored, or nothing that can be read */ }
+  if (!game?.hash || game.over) return []
+  const card = document.createElement('a')
+  card.className = 'card continue'
+  card.href = `/${game.hash}`
+  card.addEventListener('click', event => { event.preventDefault(); open(gameIn(game.hash)) })
+  card.append(element('b', 'Continue your game'), element('span', `${game.title} · ${game.who} · after ${game.moves} ${game.moves === 1 ? 'move' : 'moves'}`))
+  return [card]
+}
+
 function showPlayers() {
   $('start').hidden = false
   const parts = []
@@ -314,18 +424,22 @@ function showPlayers() {
     }
     parts.push(title, cards)
   }
-  $('players').replaceChildren(...parts)
+  $('players').replaceChildren(...continued(), ...parts)
 }
 
-options($('strength'), STRENGTHS.map(pair => [JSON.stringify(pair), pair[0] ? `${pair[0].toLocaleString('en')} simulations` : `${pair[1]} s a move`]), '[200,null]')
-addEventListener('hashchange', () => { const game = linked(); if (game) open(game) })
-if (!linked()) {
+options($('strength'), STRENGTHS.map(pair => [JSON.stringify(pair), strengthWords({ simulations: pair[0], seconds: pair[1] })]), '[200,null]')
+addEventListener('hashchange', () => {
+  const game = gameIn(location.hash)
+  if (game) open(game)
+  else location.reload()  // back to the first view
+})
+if (!gameIn(location.hash)) {
   $('start').hidden = false
   $('players').textContent = 'Looking for networks and runs ...'
 }
 try {
   players = await (await fetch('/players.json')).json()
-  const game = linked()
+  const game = gameIn(location.hash)
   if (game) open(game)
   else showPlayers()
 } catch {

@@ -5,7 +5,8 @@ const signed = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs
 const $ = id => document.getElementById(id)
 
 // value: of seat 0, -1 to +1; the game's seats with their colours; chances: win, draw and loss of seat 0, if the network says them.
-export function showBar(value, chances, { seats, colours }) {
+// over: how the game has ended, if it has.
+export function showBar(value, chances, { seats, colours }, over = '') {
   const bar = $('bar')
   const [win, draw] = chances ?? [(1 + value) / 2, 0]
   const upright = bar.clientHeight > bar.clientWidth
@@ -16,8 +17,8 @@ export function showBar(value, chances, { seats, colours }) {
   middle.style.cssText = upright ? `bottom:${100 * win}%;height:${100 * draw}%` : `left:${100 * win}%;width:${100 * draw}%`
   const share = (1 + value) / 2
   const [name, part] = share >= 0.5 ? [seats[0], share] : [seats[1], 1 - share]
-  bar.querySelector('b').textContent = `${name} ${Math.round(100 * part)}%`
-  bar.setAttribute('aria-label', `Evaluation: ${name} scores ${Math.round(100 * part)} percent`)
+  bar.querySelector('b').textContent = !over ? `${name} ${Math.round(100 * part)}%` : value === 0 ? 'draw' : `${name} wins`
+  bar.setAttribute('aria-label', over ? `The game is over: ${over}` : `Evaluation: ${name} scores ${Math.round(100 * part)} percent`)
 }
 
 export function showThought(thought, seats, onPoint, onPlay) {
@@ -69,14 +70,20 @@ export function showGraph(values, ply, onGo) {
   }
 }
 
-export function showMoves(moves, ply, onGo) {
+export function showMoves({ moves, movers, ply }, { formats }, onGo) {
   const list = $('moves')
+  const isByPair = formats.includes('pgn')  // which numbers moves so
   list.replaceChildren(...moves.map((text, i) => {
     const item = document.createElement('li')
     const button = document.createElement('button')
-    const number = document.createElement('small')
-    number.textContent = i + 1
-    button.append(number, text)
+    const turn = (i + (movers[0] ?? 0)) >> 1
+    const number = !isByPair ? i + 1 : movers[i] === 0 ? `${turn + 1}.` : i === 0 ? `${turn + 1}…` : ''
+    if (number) {
+      const small = document.createElement('small')
+      small.textContent = number
+      button.append(small)
+    }
+    button.append(text)
     if (i + 1 === ply) button.setAttribute('aria-current', 'true')
     button.addEventListener('click', () => onGo(i + 1))
     item.append(button)

@@ -1,35 +1,17 @@
 // What the network sees of a position: the server draws the planes, this page shows them.
+import { Connection, complain, positionHere } from './room.js'
 
 const $ = id => document.getElementById(id)
 const percent = part => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)}%`
 const signed = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(2)
 const OPEN = 2  // parts that are open at first; older positions are closed
 
-let socket = null
-let position = null
+let room = null
 let closed = null  // the parts that the visitor has closed or opened
 
-function tell(order) {
-  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(order))
-}
-
-function complain(words) {
-  $('message').textContent = words
-  $('message').hidden = !words
-}
-
-function connect() {
-  socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/sees/room`)
-  socket.onopen = () => tell({ ...position, symmetry: Number($('symmetry').value || 0), do: 'open' })
-  socket.onmessage = event => {
-    const message = JSON.parse(event.data)
-    complain(message.what === 'error' ? message.says : '')
-    if (message.what === 'sees') show(message)
-  }
-  socket.onclose = event => {
-    complain(event.reason || 'The server does not answer. Trying again ...')
-    setTimeout(connect, 1500)
-  }
+function hear(message) {
+  complain(message.what === 'error' ? message.says : '')
+  if (message.what === 'sees') show(message)
 }
 
 function make(name, text, parent) {
@@ -79,14 +61,11 @@ function show(message) {
   $('sections').replaceChildren(...message.sections.map(part))
 }
 
-$('symmetry').addEventListener('change', () => tell({ do: 'turn', symmetry: Number($('symmetry').value) }))
+$('symmetry').addEventListener('change', () => room.tell({ do: 'turn', symmetry: Number($('symmetry').value) }))
 
-const given = new URLSearchParams(location.hash.slice(1))
 try {
-  const players = given.get('player') ? [] : await (await fetch('/players.json')).json()
-  position = { player: given.get('player') ?? players[0].name, start: given.get('start'), moves: given.get('moves')?.split(' ') ?? [] }
-  $('back-to-game').href = `/#${new URLSearchParams({ ...(given.size ? Object.fromEntries(given) : { player: position.player, people: '0' }) })}`
-  connect()
+  const position = await positionHere()
+  room = new Connection('/sees/room', () => room.tell({ ...position, symmetry: Number($('symmetry').value || 0), do: 'open' }), hear)
 } catch {
   complain('The server does not answer. Is it running?')
 }

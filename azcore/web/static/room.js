@@ -1,0 +1,122 @@
+// What the pages with a room share: the connection to it, complaints, and the game that an address holds.
+
+const BEAT = 1000         // ms between two questions whether the server is there
+const PATIENCE = 2400     // ms without an answer, after which it is said
+const AGAIN = 1500        // ms until a lost connection is tried again
+const LOST = 'The server does not answer. Nothing is lost: this page has the game, and tries again ...'
+
+// Words over everything, so that they are seen wherever one has scrolled to. A button may offer a way out.
+export function complain(words, button = null) {
+  const message = document.getElementById('message')
+  message.replaceChildren(words)
+  if (button) {
+    const made = document.createElement('button')
+    made.textContent = button[0]
+    made.addEventListener('click', () => { complain(''); button[1]() })
+    message.append(' ', made)
+  }
+  message.hidden = !words
+}
+
+// A web socket that opens again when it is lost. open() is called whenever it is there, hear(message) with what it says.
+export class Connection {
+  constructor(path, open, hear) {
+    Object.assign(this, { path, open, hear, asked: null, isAway: false, isLeaving: false })
+    addEventListener('pagehide', () => { this.isLeaving = true })
+    addEventListener('pageshow', () => { this.isLeaving = false })
+    setInterval(() => this.#beat(), BEAT / 4)
+    this.#connect()
+  }
+
+  get isOpen() { return this.socket.readyState === WebSocket.OPEN }
+
+  // Whether the order was sent; if not, the page says why.
+  tell(order) {
+    if (this.isOpen) this.socket.send(JSON.stringify(order))
+    else if (this.isAway) complain(this.why)
+    return this.isOpen
+  }
+
+  #connect() {
+    this.socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${this.path}`)
+    this.sent = this.asked = null
+    this.socket.onopen = () => { this.#isBack(); this.open() }
+    this.socket.onmessage = event => {
+      this.asked = null
+      this.#isBack()
+      const message = JSON.parse(event.data)
+      if (message.what !== 'alive') this.hear(message)
+    }
+    this.socket.onclose = event => {
+      setTimeout(() => this.#connect(), AGAIN)
+      if (!this.isLeaving) this.#goes(event.reason ? `${event.reason}. Trying again ...` : LOST)
+    }
+  }
+
+  // A server that has stopped keeps its sockets: only what it does not answer tells.
+  #beat() {
+    const now = performance.now()
+    if (document.hidden || !this.isOpen) { this.asked = null; return }
+    if (this.asked !== null) {
+      if (now - this.asked > PATIENCE) this.#goes(LOST)
+    } else if (this.sent === null || now - this.sent > BEAT) {
+      this.asked = this.sent = now
+      this.tell({ do: 'alive' })
+    }
+  }
+
+  #goes(why) {
+    this.isAway = true
+    this.why = why
+    document.body.classList.add('away')
+    complain(why)
+  }
+
+  #isBack() {
+    if (!this.isAway) return
+    this.isAway = false
+    document.body.classList.remove('away')
+    complain('')
+  }
+}
+
+const number = text => text === null || text === '' || !Number.isFinite(Number(text)) ? undefined : Number(text)
+
+// The game of an address as the server opens it, and what this visitor has chosen besides; null: it holds none.
+export function gameIn(hash) {
+  const held = new URLSearchParams(hash.slice(1))
+  if (!held.get('player')) return null
+  const moves = held.get('moves')?.split(' ') ?? []
+  const seconds = held.get('strength')?.endsWith('s') ? number(held.get('strength').slice(0, -1)) : undefined
+  return {
+    player: held.get('player'), start: held.get('start'), moves, ply: number(held.get('ply')) ?? moves.length,
+    people: [...(held.get('people') ?? '0')].map(Number), resigned: number(held.get('resigned')) ?? null,
+    ...(held.has('strength') ? { simulations: seconds ? null : number(held.get('strength')), seconds: seconds ?? null } : {}),
+    ...(held.has('flip') ? { flip: held.get('flip') === '1' } : {}),
+    letters: held.has('letters'), layer: held.get('layer') ?? 'visits', on: held.has('analysis'),
+  }
+}
+
+// The same as an address; what is as it begins is left out.
+export function hashOf(game) {
+  const held = new URLSearchParams({ player: game.player })
+  const put = (name, value, usual) => { if (value !== usual && value !== undefined && value !== null && value !== '') held.set(name, value) }
+  put('start', game.start)
+  put('moves', game.moves.join(' '))
+  put('ply', game.ply, game.moves.length)
+  held.set('people', game.people.join(''))
+  put('resigned', game.resigned)
+  put('strength', game.seconds ? `${game.seconds}s` : game.simulations)
+  put('flip', game.flip === undefined ? undefined : Number(game.flip))
+  put('letters', game.letters ? 1 : 0, 0)
+  put('layer', game.layer, 'visits')
+  put('analysis', game.on ? 1 : 0, 0)
+  return `#${held}`
+}
+
+// The position that an address shows, for pages that look into one; its first player if it holds no game.
+export async function positionHere() {
+  const game = gameIn(location.hash) ?? { player: (await (await fetch('/players.json')).json())[0].name, start: null, moves: [], ply: 0, people: [0] }
+  document.getElementById('back-to-game').href = `/${gameIn(location.hash) ? location.hash : hashOf(game)}`
+  return { player: game.player, start: game.start, moves: game.moves.slice(0, game.ply) }
+}
