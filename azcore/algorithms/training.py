@@ -285,6 +285,7 @@ class Training:
             self._ranks.require_whole()
             heart.beat(made)
             terminal.show("self-play", made, wanted, unit)
+            self._run.save_progress(made, wanted, unit)
             limit, seconds = trainer.max_seconds, time.monotonic() - began
             if limit is not None and seconds > limit / MOST_GENERATION and not is_warned:
                 is_warned = True

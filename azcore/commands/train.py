@@ -152,7 +152,8 @@ def train_run(
     terminal = (display or DISPLAYS[log])(console=Console(soft_wrap=True), max_steps=max_steps)
     step = None
     interrupts.say_at_the_end(lambda: f"azcore: {_what_was_saved(run, name)}")
-    with _interruptible():
+    page = None
+    with _interruptible(), contextlib.ExitStack() as after_the_end:
         with (
             contextlib.suppress(Interrupted),
             contextlib.closing(run),
@@ -165,7 +166,7 @@ def train_run(
             ):  # first, since its port may be taken
                 from azcore.commands.web import page_beside
 
-                until_the_end.enter_context(page_beside(config, run.path, terminal.say))
+                page = after_the_end.enter_context(page_beside(config, run.path, terminal.say))
             # Read before anything is built: settings cannot ask for more than the checkpoint holds.
             with _starting(run, config, origin, settings, terminal) as start:
                 training = Training(
@@ -195,7 +196,10 @@ def train_run(
             with terminal:
                 step = training.fit(start.checkpoint)
         interrupts.end()  # the rest takes only a moment
-        return run, _conclude(run, terminal, settings, step, max_steps)
+        status = _conclude(run, terminal, settings, step, max_steps)
+        if page is not None and step is not None:
+            page.stay(terminal.say)
+        return run, status
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,13 +11,17 @@ import signal
 import socket
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import uvicorn
 from starlette.types import ASGIApp
 
 from azcore import interrupts
@@ -26,6 +30,7 @@ from azcore.commands.engine import loaded
 from azcore.engine.server import Loaded
 from azcore.engine.settings import engine_settings, thinking_search
 from azcore.errors import SettingError
+from azcore.interrupts import SIGNALS
 from azcore.search.settings import search_settings
 from azcore.selfplay.sizes import available_cores
 from azcore.storage.run_directory import holds_a_run_in_use
@@ -42,6 +47,7 @@ from azcore.web.shelf import Shelf
 LARGE_ARRAY = 1 << 20  # bytes; a visitor's tree has several of some megabytes
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 _PATIENCE = 5.0  # seconds that the page next to a run has to end
+_MOMENT = 1.0  # seconds in which it ends if it has no visitors
 
 
 def serve_page(config: Mapping[str, Any]) -> int:
@@ -59,8 +65,41 @@ def serve_page(config: Mapping[str, Any]) -> int:
     return interrupts.STATUS
 
 
+class PageBeside:
+    """The page of a run, in a process of its own.
+
+    Args of the constructor:
+        process: that serves it.
+        is_over: set when the run has ended.
+        address: of the page.
+    """
+
+    def __init__(self, process: BaseProcess, is_over: Event, address: str) -> None:
+        self._process, self._is_over, self._address = process, is_over, address
+
+    def stay(self, say: Callable[[str], None]) -> None:
+        """The run has ended: serve those who are there until they leave, or until a signal.
+
+        On another thread than the main one, where no signal arrives, the page does not stay.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return
+        before = {n: signal.signal(n, lambda *_: self._process.terminate()) for n in SIGNALS}
+        try:
+            self._is_over.set()
+            self._process.join(_MOMENT)
+            if self._process.is_alive():
+                say(f"the page stays until nobody is there, or until Ctrl-C: {self._address}")
+            self._process.join()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
 @contextlib.contextmanager
-def page_beside(config: Mapping[str, Any], run: Path, say: Callable[[str], None]) -> Iterator[None]:
+def page_beside(
+    config: Mapping[str, Any], run: Path, say: Callable[[str], None]
+) -> Iterator[PageBeside]:
     """Serve the page in a separate process during the `with` block.
 
     Args:
@@ -80,13 +119,17 @@ def page_beside(config: Mapping[str, Any], run: Path, say: Callable[[str], None]
         address = _address(settings, listening.getsockname()[1])
         name = run.resolve().relative_to(runs.resolve())
         watching = _address(settings, listening.getsockname()[1], f"watch#{_query(run=name)}")
-        process = multiprocessing.get_context("spawn").Process(
-            target=_serve_until_left, args=(config, settings, listening, address), daemon=True
+        context = multiprocessing.get_context("spawn")
+        is_over = context.Event()
+        process = context.Process(
+            target=_serve_until_left,
+            args=(config, settings, listening, address, is_over),
+            daemon=True,
         )
         process.start()
         say(f"to watch this run: {watching}")
         try:
-            yield
+            yield PageBeside(process, is_over, watching)
         finally:
             process.terminate()
             process.join(_PATIENCE)
@@ -94,9 +137,16 @@ def page_beside(config: Mapping[str, Any], run: Path, say: Callable[[str], None]
 
 
 def _serve_until_left(
-    config: Mapping[str, Any], settings: WebSettings, listening: socket.socket, address: str
+    config: Mapping[str, Any],
+    settings: WebSettings,
+    listening: socket.socket,
+    address: str,
+    is_over: Event,
 ) -> None:
-    """Serve the page in this process, which ends with the one that started it."""
+    """Serve the page in this process.
+
+    It ends with the process that started it and, once the run is over, when the last visitor leaves.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: os._exit(0))  # until the server handles them
     parent = multiprocessing.parent_process()
@@ -106,8 +156,14 @@ def _serve_until_left(
         parent.join()
         os._exit(0)
 
+    def leave_last(server: uvicorn.Server) -> None:
+        is_over.wait()
+        while server.server_state.connections:
+            time.sleep(_MOMENT / 4)
+        os._exit(0)
+
     threading.Thread(target=follow, daemon=True).start()
-    _serve(config, settings, listening, address)
+    _serve(config, settings, listening, address, leave_last)
 
 
 def _settings(config: Mapping[str, Any]) -> WebSettings:
@@ -119,12 +175,19 @@ def _settings(config: Mapping[str, Any]) -> WebSettings:
 
 
 def _serve(
-    config: Mapping[str, Any], settings: WebSettings, listening: socket.socket, address: str
+    config: Mapping[str, Any],
+    settings: WebSettings,
+    listening: socket.socket,
+    address: str,
+    watch: Callable[[uvicorn.Server], None] | None = None,
 ) -> None:
+    """Serve the page; `watch` runs on a thread of its own meanwhile."""
     return_large_arrays()
     app = page(config, settings)
     os.nice(settings.niceness)
     server = server_of(app, settings.visitors)
+    if watch is not None:
+        threading.Thread(target=watch, args=(server,), daemon=True).start()
     if settings.open and _has_display():
         threading.Timer(0.5, webbrowser.open, [address]).start()
     with contextlib.suppress(KeyboardInterrupt):  # how uvicorn reports that it has shut down

@@ -15,6 +15,7 @@ metrics.csv              one row per generation
 matches.csv              one row per rating match
 gate.csv                 one row per match of a candidate against the best player
 members.csv              one row per process or actor of self-play, of the latest generation
+progress.json            how much of a generation has been played, while the run goes on
 logs/                    TensorBoard
 report.html              updated during the run
 aside/                   files set aside when the run went back to an earlier checkpoint
@@ -29,7 +30,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -38,7 +39,7 @@ from typing import TextIO
 import yaml
 
 from azcore.atomic import replacing
-from azcore.errors import CheckpointError, SettingError
+from azcore.errors import AzcoreError, CheckpointError, SettingError
 from azcore.settings import build, require
 from azcore.storage.untrusted import (
     MAX_YAML,
@@ -55,6 +56,7 @@ MOST_GAMES = 10**7  # of self-play at once; ten thousand workers times 256 would
 OWN = (  # prefixes of azcore's own names, including those of files being written
     *("config.yaml", "sizes.json", "checkpoints", "games", "metrics.csv", "matches.csv"),
     *("gate.csv", "members.csv", "logs", "report.html", "result.json", "aside", "lock"),
+    "progress.json",
 )
 
 
@@ -97,8 +99,10 @@ class RunDirectory:
         self.matches = path / "matches.csv"
         self.gate = path / "gate.csv"
         self.members = path / "members.csv"
+        self.progress = path / "progress.json"
         self.logs = path / "logs"
         self._lock: TextIO | None = None
+        self._told = -1.0  # when progress was told last
         self.report = path / "report.html"
         self.result = path / "result.json"
 
@@ -188,6 +192,33 @@ class RunDirectory:
         with replacing(self.sizes) as file:
             file.write(json.dumps(sizes.known()) + "\n")
 
+    def save_progress(self, made: float, wanted: float, unit: str) -> None:
+        """Say how much of a generation there is, for whoever watches; at most once a second."""
+        now = time.monotonic()
+        if now - self._told < 1 or not self.is_open:
+            return
+        self._told = now
+        told = {"made": round(made), "wanted": round(wanted), "unit": unit}
+        new = self.progress.with_suffix(".json.tmp")
+        with suppress(OSError):  # the disk may be full; what must be saved says so
+            new.write_text(json.dumps(told) + "\n")
+            new.replace(self.progress)
+
+    def read_progress(self) -> tuple[int, int, str] | None:
+        """How much of how many games or positions; None: nobody says."""
+        try:
+            told = json.loads(read_text(self.progress, MAX_YAML))
+            made, wanted, unit = (told[key] for key in ("made", "wanted", "unit"))
+        except (AzcoreError, OSError, ValueError, RecursionError, KeyError, TypeError):
+            return None
+        known = type(made) is int and type(wanted) is int and unit in ("games", "positions")
+        return (made, wanted, unit) if known else None
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether some process uses it; this takes the lock for a moment, shared."""
+        return _is_held(self.path / LOCK)
+
     def read_sizes(self) -> Sizes:
         """The sizes that the run began with; all None before they are saved.
 
@@ -239,16 +270,19 @@ def holds_a_run_in_use(folder: Path) -> bool:
         locks = list(folder.glob(f"**/{LOCK}"))
     except OSError:  # a folder disappeared during the walk
         return False
-    for path in locks:
-        try:
-            if path.is_symlink() or not path.is_file():
-                continue
-            with path.open() as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            continue
+    return any(_is_held(path) for path in locks)
+
+
+def _is_held(lock: Path) -> bool:
+    try:
+        if lock.is_symlink() or not lock.is_file():
+            return False
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
     return False
 
 

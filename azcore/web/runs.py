@@ -123,11 +123,17 @@ class Runs:
                 raise RefusedError(str(error)) from error
 
     def _names(self) -> list[str]:
+        """Runs with a table, or that have just begun and have none yet; the newest first."""
         found = {}
-        for path in self._folder.glob("**/metrics.csv"):
-            if path.is_file() and not path.is_symlink() and not path.parent.is_symlink():
+        for table in ("config.yaml", "metrics.csv"):
+            for path in self._folder.glob(f"**/{table}"):
+                run = path.parent
+                if not path.is_file() or path.is_symlink() or run.is_symlink():
+                    continue
+                if table == "config.yaml" and not RunDirectory(run).is_in_use:
+                    continue
                 with contextlib.suppress(OSError):  # it has just been removed
-                    found[str(path.parent.relative_to(self._folder))] = path.stat().st_mtime
+                    found[str(run.relative_to(self._folder))] = path.stat().st_mtime
         return sorted(found, key=lambda name: -found[name])[:MOST_RUNS]
 
     def _run(self, name: str) -> RunDirectory:
@@ -137,7 +143,9 @@ class Runs:
 
     def _listed(self, name: str) -> Plain:
         run = RunDirectory(self._folder / name)
-        there = {"name": name, "age": _age(run)}
+        goes_on = run.is_in_use
+        progress = run.read_progress() if goes_on else None
+        there = {"name": name, "age": _age(run), "goesOn": goes_on, "progress": progress}
         try:
             curves = self._curves.of(run)
         except RefusedError as error:
@@ -212,11 +220,11 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _age(run: RunDirectory) -> float | None:
-    """Seconds since the run's table of generations was written."""
-    try:
-        return round(max(0.0, time.time() - run.metrics.stat().st_mtime))
-    except OSError:
-        return None
+    """Seconds since the run's table of generations was written, or the run began."""
+    for path in (run.metrics, run.config):
+        with contextlib.suppress(OSError):
+            return round(max(0.0, time.time() - path.stat().st_mtime))
+    return None
 
 
 def _settings(run: RunDirectory) -> Plain:

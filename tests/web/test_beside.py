@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -20,13 +21,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from azcore.commands.web import page_beside
 from azcore.game import ByteArray, FloatArray
 from azcore.search.evaluators import Evaluator
 from azcore.storage.run_directory import RunDirectory, holds_a_run_in_use
 from azcore.web import pace as paces
 from azcore.web.pace import BURST, Pace
 from azcore.web.shared import SharedEvaluator
-from conftest import TINY
+from conftest import TINY, compose
+from web_kit import visit
 
 COST = 0.05  # seconds of two cores that an evaluation takes
 
@@ -190,6 +193,28 @@ def test_the_page_goes_with_a_run_that_is_killed(run: subprocess.Popen[str]) -> 
     run.kill()
     run.wait()
     assert is_gone(address)
+
+
+def test_the_page_stays_for_those_who_are_there_when_the_run_ends(tmp_path: Path) -> None:
+    config = compose(*TINY, "web=true", "web.open=false", "web.port=0")
+    said: list[str] = []
+    with page_beside(config, tmp_path / "runs" / "one", said.append) as beside:
+        place = re.findall(r"http://([^/]+)/", said[0])[0]
+        until = time.monotonic() + 60
+        while time.monotonic() < until:  # it begins
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"http://{place}/", timeout=60).close()
+                break
+        began = time.monotonic()
+        with visit(place) as page:
+            position = page.open("search/tic_tac_toe", people=[0, 1])
+            threading.Timer(2, lambda: (page.play(position, "b2"), page.hear("position"))).start()
+            threading.Timer(3, page.socket.close).start()
+            beside.stay(said.append)
+            assert time.monotonic() - began >= 3
+            assert page.heard[-1]["moves"] == ["b2"]
+        assert said[1].startswith("the page stays until nobody is there, or until Ctrl-C: http://")
+        assert is_gone(f"http://{place}")
 
 
 def test_a_port_that_is_taken_is_told_before_the_run_begins(

@@ -170,6 +170,30 @@ def test_a_run_is_read_for_a_hundredth_of_the_time(
     assert len(made) == 2
 
 
+def test_a_run_is_listed_before_it_has_a_table(place: str, runs: Path) -> None:
+    def listed() -> dict[str, Any]:
+        found = {run["name"]: run for run in json.loads(get(place, "/runs.json")[1])}
+        return dict(found.get("young", {}))
+
+    run = RunDirectory(runs / "young")
+    run.open()
+    run.config.write_text("game: {name: tic_tac_toe}\n")
+    try:
+        run.save_progress(212, 3413, "positions")
+        run.save_progress(999, 3413, "positions")  # within a second
+        found = listed()
+        assert (found["title"], found["step"], found["goesOn"]) == ("Tic tac toe", None, True)
+        assert found["progress"] == [212, 3413, "positions"]
+        run.progress.write_text('{"made": 1}')
+        assert listed()["progress"] is None
+        assert json.loads(get(place, "/run.json?run=young")[1])["x"]["step"] == []
+        run.close()
+        assert listed() == {}  # it came to nothing
+    finally:
+        run.close()
+        shutil.rmtree(runs / "young")
+
+
 def test_tables_are_read_once(place: str, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from azcore.web import runs as module
 
@@ -263,6 +287,13 @@ def test_a_run_that_goes_on_in_a_browser(place: str, runs: Path, width: int) -> 
         page.goto(f"http://{place}/watch#run=deep%2Ftable")
         row = page.locator("#runs tbody tr", has_text="deep/table")
         row.get_by_text("30", exact=True).wait_for()
+        row.get_by_text("ended, ").wait_for()
+        young = RunDirectory(runs / "young")
+        young.open()
+        young.config.write_text("game: {name: tic_tac_toe}\n")
+        young.save_progress(212, 3413, "positions")
+        page.get_by_text("playing its first games, 212 of 3,413 positions").wait_for()
+        young.close()
         chart = page.locator("[data-chart=policy_loss] svg")
         chart.wait_for()
         before = chart.get_attribute("aria-label")
@@ -278,4 +309,5 @@ def test_a_run_that_goes_on_in_a_browser(place: str, runs: Path, width: int) -> 
         page.locator("#runs tr", has_text="true").get_by_text("report").click()
         page.locator("h1", has_text="Tic tac toe").wait_for()
         browser.close()
+    shutil.rmtree(runs / "young")
     assert not faults

@@ -6,7 +6,6 @@ const COLOURS = ['#0b6bcb', '#d1491b', '#2b8a3e', '#8f3fbf', '#b58900', '#c2255c
 const AXES = { seconds: 'time', step: 'steps', games: 'games', evaluations: 'evaluations' }
 const SECONDS = 3        // between two looks
 const MOST_SHOWN = COLOURS.length
-const FRESH = 180        // seconds since the last generation in which a run is taken to go on
 
 let shown = new URLSearchParams(location.hash.slice(1)).getAll('run').slice(0, MOST_SHOWN)
 let isChosen = shown.length > 0  // by the visitor, or the newest run by itself
@@ -44,6 +43,16 @@ async function look() {
 const colour = name => COLOURS[shown.indexOf(name)]
 const ago = age => age < 60 ? `${Math.round(age)} s ago` : age < 3600 ? `${Math.round(age / 60)} min ago` : age < 172800 ? `${Math.round(age / 3600)} h ago` : `${Math.round(age / 86400)} days ago`
 
+// Whether it goes on, and what it does before its first numbers.
+function stateOf(run) {
+  if (!run.goesOn) return `ended, ${ago(run.age)}`
+  if (run.step !== null) return `going on, ${ago(run.age)}`
+  const [made, wanted, unit] = run.progress ?? []
+  if (unit === undefined) return 'beginning'
+  if (made >= wanted) return 'learning from its first games'
+  return `playing its first games, ${made.toLocaleString('en')} of ${wanted.toLocaleString('en')} ${unit}`
+}
+
 function choose(name, on) {
   isChosen = true
   shown = shown.filter(other => other !== name)
@@ -79,7 +88,7 @@ function showRuns() {
       first.append(swatch)
     }
     const whole = value => value === null ? '–' : Math.round(value).toLocaleString('en')
-    const texts = [run.name, run.title, run.seconds === null ? '–' : time(run.seconds), whole(run.step), whole(run.games), run.rating === null ? '–' : `${run.rating >= 0 ? '+' : '−'}${Math.abs(Math.round(run.rating))} Elo`, `${ago(run.age)}${run.age < FRESH ? ', going on' : ''}`]
+    const texts = [run.name, run.title, run.seconds === null ? '–' : time(run.seconds), whole(run.step), whole(run.games), run.rating === null ? '–' : `${run.rating >= 0 ? '+' : '−'}${Math.abs(Math.round(run.rating))} Elo`, stateOf(run)]
     for (const text of texts) row.insertCell().textContent = text
     const last = row.insertCell()
     last.append(link('report', `/report?run=${encodeURIComponent(run.name)}`))
@@ -213,7 +222,7 @@ async function showGames() {
   if (!games.length) return
   document.querySelector('#games h2').textContent = games.length > 1 ? `The first game of ${run.name} and its latest` : `The first game of ${run.name}`
   $('definitions').innerHTML = definitions
-  const goesOn = run.age < FRESH && !matchMedia('(prefers-reduced-motion: reduce)').matches
+  const goesOn = run.goesOn && !matchMedia('(prefers-reduced-motion: reduce)').matches
   const plays = control && isSame ? control.isPlaying : goesOn
   const ply = control && isSame && !plays ? control.ply : 0
   control?.play(false)
