@@ -29,10 +29,12 @@ from azcore.web.orders import (
     obey,
     text_of,
 )
+from azcore.web.review import Judged, Review, up_to
 from azcore.web.shelf import Shelf, game_words, in_words
 
 LAYERS = ("none", "visits", "prior", "line", "owner")
 MOST_PREDICTED = 1  # the root alone
+MOST_REVIEWED = 800  # simulations of each position of a review; fewer if the engine has fewer
 SPARING = 8  # times as long between two reports, where the page has had its share of the machine
 
 
@@ -83,7 +85,9 @@ class Room:
         )
         self._send, self._later = send, later
         self._thinker: Thinker | None = None
+        self._loaded: Loaded | None = None
         self._line: Line | None = None
+        self._review: Review | None = None
         self._ply = 0  # of the position that is shown
         self._people: tuple[int, ...] = (0,)
         self._limits = Limits(simulations=settings.num_simulations)
@@ -100,6 +104,9 @@ class Room:
         try:
             if isinstance(order, _Decided):
                 self._decided(order)
+            elif isinstance(order, Judged):
+                if order.review is self._review:
+                    order.review.judge(order)
             elif isinstance(order, _Warm):
                 self._send({"what": "warm"})
             else:
@@ -108,8 +115,9 @@ class Room:
             self._send({"what": "error", "says": str(error)})
 
     def close(self) -> None:
-        """Stop thinking; the tree goes with the room."""
+        """Stop thinking; the trees go with the room."""
         self._stop()
+        self._end_review()
 
     @property
     def _orders(self) -> Orders:
@@ -126,6 +134,9 @@ class Room:
             "hint": self._hint,
             "point": self._point,
             "resign": self._resign,
+            "review": self._begin_review,
+            "try": self._try,
+            "why": self._why,
             "load": self._load,
             "save": self._save,
         }
@@ -150,7 +161,7 @@ class Room:
         self._set_strength(order)
         self._analyses = bool(order.get("on"))
         self.close()
-        self._thinker, self._people = thinker, people
+        self._thinker, self._loaded, self._people = thinker, loaded, people
         self._send(
             {
                 "what": "opened",
@@ -306,6 +317,63 @@ class Room:
         self._resigned = line.player if line.player in self._people else 1 - line.player
         self._show()
 
+    def _begin_review(self, order: Mapping[str, Any]) -> None:
+        """Search every position of the game, one after the other, or end that."""
+        self._end_review()
+        if not order.get("on", True):
+            return
+        if not self._whole.actions:
+            raise RefusedError("there is no move to review")
+        self._review = self._new_review()
+        self._review.go_on()
+
+    def _new_review(self) -> Review:
+        assert self._loaded is not None
+        simulations = min(self._limits.simulations or MOST_REVIEWED, MOST_REVIEWED)
+        room = min(self._engine.max_simulations, 4 * simulations + self._engine.leaves_per_tree)
+        return Review(
+            self._thinker_of(self._loaded, replace(self._engine, max_simulations=room)),
+            self._whole.copy(),
+            simulations,
+            self._send,
+            self._later,
+        )
+
+    def _end_review(self) -> None:
+        if self._review is not None:
+            self._review.close()
+        self._review = None
+
+    def _try(self, order: Mapping[str, Any]) -> None:
+        """Judge a move that the visitor would have made; the game stays as it is."""
+        ply, action = _ply(order.get("ply"), self._whole), order.get("action")
+        chance = order.get("chance")
+        if not isinstance(chance, int | float) or not 0 <= chance <= 1:
+            raise RefusedError(f"chance must be 0 to 1, got {str(chance)[:40]}")
+        state = self._whole.states[ply]
+        if type(action) is not int or self._game.is_terminal(state):
+            raise RefusedError(f"no action {str(action)[:40]!r} can be tried there")
+        action = require_legal(self._game, state, action)
+        if self._review is None:
+            self._review = self._new_review()
+            self._review.is_whole = False
+        self._review.attempt(ply, action, float(chance))
+
+    def _why(self, order: Mapping[str, Any]) -> None:
+        """Show the position after some moves of a line that the game did not take."""
+        ply, actions = _ply(order.get("ply"), self._whole), order.get("actions")
+        if not isinstance(actions, list) or len(actions) > view.PLIES:
+            raise RefusedError(f"actions must be a list of at most {view.PLIES}")
+        line = up_to(self._whole, ply)
+        for action in actions:
+            if type(action) is not int or line.is_over:
+                raise RefusedError(f"no action {str(action)[:40]!r} can follow there")
+            line.play(require_legal(self._game, line.state, action))
+        self._stop()
+        shown = view.position(self._game, line, flip=self._flip, letters=self._letters)
+        texts = view.notations(self._game, line.states, line.actions)[ply:]
+        self._send({"what": "why", **shown, "ply": ply, "texts": texts})
+
     def _load(self, order: Mapping[str, Any]) -> None:
         """A pasted game or position, whatever its format."""
         text = text_of(order, "text", LONGEST_TEXT).strip()
@@ -361,14 +429,11 @@ class Room:
 
     def _here(self) -> Line:
         """The line up to the position that is shown, as a copy."""
-        line = self._whole.copy()
-        while len(line.actions) > self._ply:
-            line.undo()
-        return line
+        return up_to(self._whole, self._ply)
 
     def _take(self, line: Line, ply: int, resigned: int | None = None) -> None:
         """Another game from now on."""
-        self._stop()
+        self.close()
         self._line, self._ply = line, ply
         self._values, self._resigned = {}, resigned
         self._show()
@@ -377,6 +442,8 @@ class Room:
         """The game goes on from a position, perhaps an earlier one."""
         self._stop()
         same = shared_plies(self._whole.actions, line.actions)
+        if same < max(len(line.actions), len(self._whole.actions)):
+            self._end_review()
         self._values = {ply: value for ply, value in self._values.items() if ply <= same}
         self._line, self._ply, self._resigned = line, len(line.actions), None
 

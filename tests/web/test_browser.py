@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -291,6 +292,35 @@ def test_a_whole_game_of_tic_tac_toe_by_mouse(page: Any, place: str) -> None:
         click(page, cell)
         moves(page, number)
     page.locator("#status", has_text="raw").wait_for()
+    assert page.inner_text("#bar b") == "draw"
+
+
+def test_a_review_lists_mistakes_that_are_tried_again(page: Any, place: str) -> None:
+    page.goto(f"http://{place}/#player=search/tic_tac_toe&moves=a1+b2+b1+a3+c1&people=01")
+    page.locator("#status", has_text="X wins").wait_for()
+    page.select_option("#strength", "[200,null]")
+    page.click("#review")
+    page.locator("#mistakes li", has_text="4 a3").wait_for()
+    page.locator("#reviewed", has_text="tenth of the winning chance").wait_for()
+    assert page.locator("#graph .mistake").count() == page.locator("#mistakes li").count()
+    mistake = page.locator("#mistakes li", has_text="4 a3")
+    assert "better c1" in mistake.inner_text()
+    mistake.get_by_text("See why").click()
+    page.locator("#lesson", has_text="Instead of a3: c1").wait_for()
+    page.keyboard.press("ArrowRight")
+    page.locator("#lesson", has_text=re.compile("Instead of a3: c1 .")).wait_for()
+    mistake.get_by_text("Try again").click()
+    page.locator("#lesson", has_text="Find a better move for O").wait_for()
+    page.locator("#moves [aria-current]", has_text="b1").wait_for()
+    click(page, "b3")
+    page.locator("#lesson", has_text="b3 loses").wait_for()
+    click(page, "c1")
+    page.locator("#lesson", has_text="c1 is the move").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("#lesson").wait_for(state="hidden")
+    assert moves(page, 5)[-1] == "c1"  # the game is as it was
+    page.reload()
+    page.locator("#mistakes li", has_text="4 a3").wait_for()
 
 
 @ON_A_PHONE_TOO

@@ -116,6 +116,33 @@ def test_a_game_is_opened_where_it_was_left(page: Page) -> None:
     assert (position["over"], position["values"][-1], position["ply"]) == ("", None, 3)
 
 
+def test_a_game_is_reviewed_and_its_mistakes_are_tried_again(page: Page) -> None:
+    """O does not block c1, and X wins there; however weak the search, the game shows it."""
+    game: dict[str, Any] = {"people": [0, 1], "moves": ["a1", "b2", "b1", "a3", "c1"]}
+    page.open("search/tic_tac_toe", **game, simulations=200)
+    page.tell({"do": "review"})
+    told = [page.hear("reviewed", ply=ply) for ply in range(6)]
+    assert [len(message["values"]) for message in told] == [1, 2, 3, 4, 5, 6]
+    assert told[-1]["values"][-2:] == [1, 1]
+    [mistake] = [one for one in told[-1]["mistakes"] if one["ply"] == 3]
+    assert (mistake["played"], mistake["better"], mistake["left"]) == ("a3", "c1", 0)
+    [block, *_] = mistake["line"]
+    page.tell({"do": "why", "ply": 3, "actions": mistake["line"][:1]})
+    why = page.hear("why")
+    assert (why["texts"], why["toMove"]) == (["c1"], 0)
+    page.tell({"do": "jump", "ply": 3})
+    page.hear("position")
+    for action, is_good in ((block, True), (block, True), (5, False)):
+        page.tell({"do": "try", "ply": 3, "action": action, "chance": mistake["chance"]})
+        assert (page.hear("tried", ply=3)["loss"] <= 0.1) == is_good
+    page.tell({"do": "jump", "ply": 5})
+    position = page.hear("position")  # the game is as it was
+    assert (position["texts"], position["over"]) == (game["moves"], "X wins, first player won")
+    page.tell({"do": "review", "on": False})
+    page.tell({"do": "try", "ply": 3, "action": block, "chance": mistake["chance"]})
+    page.hear("tried", ply=3)
+
+
 def test_take_back_against_an_engine_takes_both_moves(page: Page) -> None:
     position = page.open("search/go", people=[0])
     page.play(position, "E5")
@@ -228,6 +255,12 @@ def test_what_others_write_is_read_as_far_as_it_can_be(page: Page) -> None:
         ({"do": "open", "player": "search/go", "moves": ["Z99"]}, "Z99"),
         ({"do": "open", "player": "search/go", "moves": ["E5", "E5"]}, "E5"),
         ({"do": "open", "player": "search/go", "moves": ["E5"], "ply": 2}, "0 to 1, got 2"),
+        ({"do": "review"}, "no move to review"),
+        ({"do": "try", "ply": 0, "action": 90, "chance": 0.5}, "0 to 81, got 90"),
+        ({"do": "try", "ply": 0, "action": "E5", "chance": 0.5}, "no action 'E5' can be tried"),
+        ({"do": "try", "ply": 0, "action": 1, "chance": 7}, "chance must be 0 to 1, got 7"),
+        ({"do": "why", "ply": 0, "actions": [1] * 11}, "a list of at most 10"),
+        ({"do": "why", "ply": 0, "actions": [1, 1]}, "not legal"),
         ({"do": "open", "player": "search/go", "ply": -1}, "a ply must be 0 to 0, got -1"),
         ({"do": "open", "player": "search/go", "ply": [1] * 999}, "0 to 0, got [1, 1,"),
         ({"do": "open", "player": "search/go", "resigned": 2}, "a seat, 0 or 1, got '2'"),

@@ -1,6 +1,7 @@
 // The page: the first view, the connection to the room, and what each control does.
 import { Board } from './board.js'
 import { Connection, complain, gameIn, hashOf } from './room.js'
+import { Review } from './review.js'
 import { clearThought, showBar, showGraph, showMoves, showThought } from './panels.js'
 
 const $ = id => document.getElementById(id)
@@ -27,7 +28,23 @@ const board = new Board($('board'), $('choices'), act, ask)
 
 const tell = order => room?.tell(order)
 
-function act(action) { return tell({ do: 'play', action, ply: position.ply }) }
+const review = new Review({
+  tell, go,
+  show(shown) {
+    board.show({ ...shown, mayMove: false })
+    $('status').textContent = capital(shown.over || `${opened.seats[shown.toMove]} to move`)
+    clearThought()
+  },
+  changed() {
+    history.replaceState({ values: valuesOf(position), mistakes: review.kept }, '', link())
+    showGraph(position.values, position.ply, go, review.mistakes)
+  },
+})
+
+function act(action) {
+  if (review.puzzle) return review.takes(action)
+  return tell({ do: 'play', action, ply: position.ply })
+}
 
 // Opens a game, with all that this page has chosen besides.
 function enter(game) {
@@ -103,7 +120,9 @@ const HEAR = {
     $('people').value = message.people.join('')
     showStatus()
     showMoves(message, opened, go)
-    showGraph(message.values, message.ply, go)
+    review.follow(message, before, opened)
+    if (history.state?.mistakes && isSame(gameIn(location.hash) ?? { moves: [] }, kept())) review.restore(history.state.mistakes)
+    showGraph(message.values, message.ply, go, review.mistakes)
     const value = message.values[message.ply]
     if (value !== null || moved && message.ply === 0) showBar(value ?? 0, null, opened, message.over)
     const isAtEnd = message.ply === message.moves.length
@@ -118,11 +137,23 @@ const HEAR = {
     if (message.ply !== position?.ply) return
     position.values[message.ply] = message.value
     showBar(message.value, message.chances, opened)
-    showGraph(position.values, position.ply, go)
+    showGraph(position.values, position.ply, go, review.mistakes)
+    if (review.puzzle || review.why) return
     showThought(message, opened.seats, action => action === null ? board.pointAt('') : tell({ do: 'point', action }),
       action => { if (position.mayMove) act(action) })
     board.overlay(message.overlay)
   },
+  reviewed(message) {
+    if (message.of !== position.moves.length) return
+    message.values.forEach((value, ply) => { position.values[ply] = value })
+    review.reviewed(message)
+    showGraph(position.values, position.ply, go, review.mistakes)
+  },
+  tried(message) {
+    board.settle()
+    review.tried(message)
+  },
+  why(message) { review.heard(message) },
   line(message) { if (message.ply === position.ply) board.pointAt(message.overlay) },
   file(message) {
     const anchor = document.createElement('a')
@@ -149,7 +180,7 @@ const isSame = (one, other) => one.start === other.start && one.moves.join(' ') 
 // The address always holds the game. Where moves have gone, the game with them stays one step back in the history.
 function remember(before) {
   const game = kept(), known = gameIn(location.hash)
-  const state = { values: valuesOf(position) }
+  const state = { values: valuesOf(position), mistakes: review.kept }
   const isNew = !before && !known  // from the first view, to which Back leads
   const isLost = before && known && !isSame(known, game) &&
     (before.start !== game.start || before.texts.some((text, i) => game.moves[i] !== text))
@@ -257,7 +288,7 @@ function go(ply) {
   aim = Math.max(0, Math.min(position.moves.length, ply))
   tell({ do: 'jump', ply: aim })
 }
-const step = by => go((aim ?? position.ply) + by)  // keys come faster than positions
+const step = by => review.step(by) || go((aim ?? position.ply) + by)  // keys come faster than positions
 function look() {
   tell({ do: 'look', ...view })
   history.replaceState(history.state, '', link())
@@ -329,7 +360,7 @@ const KEYS = {
   u: ACTS.undo, h: ACTS.hint, f: ACTS.flip, n: ACTS.new, i: ACTS.inside, s: ACTS.sees,
   a: () => $('analyse').click(),
   p: () => document.querySelector('[data-choice=pass]')?.click(),
-  Escape: () => board.putBack(),
+  Escape: () => { board.putBack(); review.leave() },
 }
 addEventListener('keydown', event => {
   const typing = event.target.matches('textarea, select, input:not([type=checkbox])')

@@ -54,7 +54,7 @@ export function clearThought() {
   $('rows').tBodies[0].replaceChildren()
 }
 
-export function showGraph(values, ply, onGo) {
+export function showGraph(values, ply, onGo, mistakes = []) {
   const graph = $('graph')
   const last = Math.max(1, values.length - 1)
   const at = i => `${(400 * i / last).toFixed(1)},${(45 - 42 * values[i]).toFixed(1)}`
@@ -63,11 +63,19 @@ export function showGraph(values, ply, onGo) {
   const x = 400 * ply / last
   graph.innerHTML = '<line class="zero" x1="0" x2="400" y1="45" y2="45"/>' +
     (known.length > 1 ? `<polygon class="area" points="${400 * known[0] / last},45 ${points} ${400 * known.at(-1) / last},45"/><polyline class="curve" points="${points}"/>` : '') +
+    mistakes.filter(mistake => values[mistake.ply + 1] !== null).map(mistake => `<rect class="mistake" x="${400 * (mistake.ply + 1) / last - 2}" width="4" y="0" height="90" opacity=".35"/>`).join('') +
     `<line class="now" x1="${x}" x2="${x}" y1="0" y2="90"/>`
   graph.onclick = event => {
     const box = graph.getBoundingClientRect()
     onGo(Math.max(0, Math.min(values.length - 1, Math.round(last * (event.clientX - box.left) / box.width))))
   }
+}
+
+// The number of an action; where they are numbered by the pair, the second of a pair has none of its own.
+export function numberOf(i, movers, isByPair, isAlone) {
+  if (!isByPair) return String(i + 1)
+  const pair = ((i + (movers[0] ?? 0)) >> 1) + 1
+  return movers[i] === 0 ? `${pair}.` : isAlone ? `${pair}…` : ''
 }
 
 export function showMoves({ moves, movers, ply }, { formats }, onGo) {
@@ -76,8 +84,7 @@ export function showMoves({ moves, movers, ply }, { formats }, onGo) {
   list.replaceChildren(...moves.map((text, i) => {
     const item = document.createElement('li')
     const button = document.createElement('button')
-    const turn = (i + (movers[0] ?? 0)) >> 1
-    const number = !isByPair ? i + 1 : movers[i] === 0 ? `${turn + 1}.` : i === 0 ? `${turn + 1}…` : ''
+    const number = numberOf(i, movers, isByPair, i === 0)
     if (number) {
       const small = document.createElement('small')
       small.textContent = number
