@@ -193,7 +193,9 @@ def _hint(
         return
     weight = min(1.0, max(0.0, hint.weight))
     (a, b), (x, y) = ends
-    fill = palette("hint" if seat in (0, None) or not numbered else "hint-second")
+    is_first = not numbered or seat in (0, None)
+    on_rack = board.layout.surface == "rack"  # which has the colour of the first itself
+    fill = palette("hint" if is_first and not on_rack else "hint-second")
     ink = palette("hint-ink")
     if ends[0] != ends[1]:
         yield heat_mark(*ends, weight, fill, ink)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,6 +35,7 @@ from azcore.web.shelf import Shelf, game_words, in_words
 
 LAYERS = ("none", "visits", "prior", "line", "owner")
 MOST_PREDICTED = 1  # the root alone
+WATCHED = 1.2  # seconds a move at least, where the engine plays itself
 MOST_REVIEWED = 800  # simulations of each position of a review; fewer if the engine has fewer
 SPARING = 8  # times as long between two reports, where the page has had its share of the machine
 
@@ -95,6 +97,8 @@ class Room:
         self._values: dict[int, float] = {}  # of positions by ply, view of seat 0
         self._flip = self._letters = self._analyses = False
         self._layer = "visits"
+        self._is_paused = False  # where nobody plays
+        self._hurry = threading.Event()  # ends the wait before a move that nobody waits for
         self._turn = 0  # counts searches, so that the answer of an old one is known
         self._hints = False  # whether the search is one that the visitor asked for
         self._shown: Thought | None = None
@@ -129,6 +133,7 @@ class Room:
             "undo": self._undo,
             "look": self._look,
             "seats": self._sit,
+            "pause": self._pause,
             "strength": self._strengthen,
             "analyse": self._analyse,
             "hint": self._hint,
@@ -254,7 +259,12 @@ class Room:
             self._send_thought(self._shown)
 
     def _sit(self, order: Mapping[str, Any]) -> None:
-        self._people = _seats(order.get("people"))
+        self._people, self._is_paused = _seats(order.get("people")), False
+        self._show()
+
+    def _pause(self, order: Mapping[str, Any]) -> None:
+        """Let the engine's game with itself rest, or go on."""
+        self._is_paused = bool(order.get("on", True))
         self._show()
 
     def _set_view(self, order: Mapping[str, Any]) -> None:
@@ -449,12 +459,13 @@ class Room:
 
     def _may_move(self) -> bool:
         """Whether a person may move here: on their turn, and anywhere in the past."""
-        return not self._is_engines_turn()
+        return not self._is_engines_turn() and not (self._is_paused and self._at_end)
 
     def _is_engines_turn(self) -> bool:
         line = self._here()
         over = line.is_over or self._resigned is not None
-        return self._at_end and not over and line.player not in self._people
+        rests = self._is_paused and not self._people
+        return self._at_end and not over and not rests and line.player not in self._people
 
     # -- showing and thinking -------------------------------------------------------------------
 
@@ -490,6 +501,7 @@ class Room:
                 "people": list(self._people),
                 "mayMove": self._may_move() and not shown["over"],
                 "engine": self._is_engines_turn(),
+                "paused": self._is_paused,
                 "flip": self._flip,
             }
         )
@@ -515,6 +527,7 @@ class Room:
 
     def _stop(self) -> None:
         self._turn += 1
+        self._hurry.set()
         if self._thinker is not None:
             with contextlib.suppress(Exception):  # of a search that failed; the page was told
                 self._thinker.stop()
@@ -523,12 +536,17 @@ class Room:
         assert self._thinker is not None
         self._stop()
         line, turn = self._here(), self._turn
+        self._hurry = hurry = threading.Event()
+        watches = purpose == "move" and not self._people
+        began = time.monotonic()
         self._hints = purpose != "move"
         self._thinker.set_line(line)
 
         def done(thought: Thought) -> None:
             self._report(thought, turn)
             best = thought.best
+            if watches:  # at a pace that one can follow
+                hurry.wait(max(0.0, began + WATCHED - time.monotonic()))
             if purpose == "move" and best is not None:
                 self._later(_Decided(turn, best.action))
             if purpose == "hint":

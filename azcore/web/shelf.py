@@ -258,12 +258,18 @@ def in_words(name: str, settings: Any) -> str:
 
 
 def game_words(game: Game) -> str:
-    """The settings of a game, without those that are off."""
+    """What its title leaves out of a game: settings that are on, fractions, and changed numbers."""
+    try:
+        usual = unprepared(game.name).settings
+    except AzcoreError:
+        usual = {}
     words = []
     for key, value in game.settings.items():
         name = key.replace("_", " ")
         if value is True:
             words.append(name)
-        elif value is not False and value is not None and value != []:
-            words.append(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}")
+        elif isinstance(value, float):
+            words.append(f"{name} {value:g}")
+        elif value and type(value) is int and key != "board_size" and value != usual.get(key):
+            words.append(f"{name} {value}")
     return ", ".join(words)

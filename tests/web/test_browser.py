@@ -202,8 +202,8 @@ def test_a_server_that_is_silent_or_gone_is_told_of(page: Any, place: str) -> No
 
 def test_a_link_that_leads_nowhere_says_so(page: Any, place: str) -> None:
     for link, says in (
-        ("player=runs/gone@last", "there is no player named 'runs/gone@last' here any more"),
-        ("player=search/go&moves=E5&ply=7", "a ply must be 0 to 1, got 7"),
+        ("player=runs/gone@last", "There is no player named 'runs/gone@last' here any more"),
+        ("player=search/go&moves=E5&ply=7", "A ply must be 0 to 1, got 7"),
     ):
         page.goto("about:blank")
         page.goto(f"http://{place}/#{link}")
@@ -224,6 +224,7 @@ def test_ten_moves_of_go_a_pass_and_back(page: Any, place: str) -> None:
     page.locator("#moves li").nth(9).wait_for(state="detached")
     page.keyboard.press("Home")
     page.wait_for_selector('[data-click="E5"].can')
+    assert page.locator("[data-choice=pass]").is_enabled()
     page.keyboard.press("End")
     page.locator("#moves [aria-current]", has_text="G5").wait_for()
 
@@ -258,7 +259,12 @@ def test_chess_by_clicks_by_dragging_and_a_promotion(page: Any, place: str) -> N
     page.click("#load")
     page.wait_for_selector('[data-click="a7"].can')
     click(page, "a7", "a8")
-    page.click("dialog button[value=q]")
+    queen = page.locator('dialog button[value=q][aria-label="Becomes a queen"]')
+    assert queen.locator("svg use").count() == 1  # the piece itself, at its square
+    box, square = queen.bounding_box(), page.locator('[data-click="a8"]').bounding_box()
+    assert abs(box["x"] - square["x"]) < 8
+    assert abs(box["y"] - square["y"]) < 8
+    queen.click()
     assert moves(page, 1) == ["a8=Q+"]
 
 
@@ -276,10 +282,22 @@ def test_a_drop_in_shogi(page: Any, place: str) -> None:
 
 
 def test_tic_tac_toe_by_keyboard(page: Any, place: str) -> None:
+    """The board is one stop of the Tab key; arrows go on, and the focus stays after a move."""
     begin(page, place, "search/tic_tac_toe")
-    page.focus('[data-click="b2"]')
+    assert page.locator('#board [tabindex="0"]').count() == 1
+    page.focus('#board [tabindex="0"]')
+    here = "document.activeElement.getAttribute('aria-label')"
+    while page.evaluate(here) != "b1, empty":
+        page.keyboard.press("ArrowRight" if page.evaluate(here)[0] == "a" else "ArrowDown")
+    page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     moves(page, 2)
+    page.wait_for_selector(".target.can")
+    assert page.evaluate(here) == "b2, X"
+    assert page.inner_text("#status").startswith("O played ")
+    assert page.locator('#board [tabindex="0"]').count() == 1
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.id") == "home"
     page.keyboard.press("u")
     page.locator("#moves li").first.wait_for(state="detached")
     page.keyboard.press("f")
@@ -422,6 +440,28 @@ def test_a_picked_piece_stays_picked_when_the_seats_change(page: Any, place: str
     page.wait_for_timeout(500)
     click(page, "e4")
     moves(page, 2)
+    assert "12" not in page.inner_text("#who")  # no limits of the search or of the rules
+    e1 = '[data-click="e1"]'
+    before = page.locator(e1).bounding_box()["y"]
+    page.select_option("#people", "1")  # the board turns to whoever plays
+    until = time.monotonic() + 30
+    while page.locator(e1).bounding_box()["y"] == before and time.monotonic() < until:
+        page.wait_for_timeout(50)
+    assert page.locator(e1).bounding_box()["y"] < before
+
+
+def test_a_game_that_one_watches_has_a_pace_and_rests(page: Any, place: str) -> None:
+    began = time.monotonic()
+    begin(page, place, "search/tic_tac_toe", "")
+    page.locator("#moves li").nth(1).wait_for()
+    assert time.monotonic() - began > 2
+    page.keyboard.press(" ")
+    page.locator("#status", has_text="The game rests").wait_for()
+    rests = page.locator("#moves li").count()
+    page.wait_for_timeout(1500)
+    assert page.locator("#moves li").count() == rests
+    page.click("text=Go on")
+    page.locator("#moves li").nth(rests).wait_for()
 
 
 def test_a_game_of_openspiel_by_clicks(page: Any, place: str) -> None:

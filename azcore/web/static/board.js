@@ -37,7 +37,7 @@ export class Board {
     this.svg = this.element.querySelector('svg')
     this.svg.setAttribute('role', 'group')  // a picture has no parts for those who listen
     const box = this.svg.viewBox.baseVal
-    this.element.style.setProperty('--aspect', box.width / box.height)
+    this.element.parentElement.style.setProperty('--aspect', box.width / box.height)
     if (position.loose) this.svg.appendChild(make('defs')).innerHTML = position.loose.definitions
     this.marks = this.svg.appendChild(make('g'))
     this.layers = this.svg.querySelector('.az-layers') ?? this.svg.appendChild(make('g', { class: 'az-layers' }))
@@ -276,14 +276,18 @@ export class Board {
       buttons.push(element)
       return element
     }
-    if (this.picked.length === 0) {
-      for (const name of next)
-        if (name in this.position.choices) button(this.position.choices[name][0], () => this.click(name)).dataset.choice = name
+    // Those that cannot be pressed now stay in their place, so that nothing jumps.
+    const may = this.position.mayMove && !this.isSent
+    for (const name of new Set(Object.values(this.position.paths).map(path => path[0]))) {
+      if (!(name in this.position.choices)) continue
+      const element = button(this.position.choices[name][0], () => this.click(name))
+      element.dataset.choice = name
+      element.disabled = !may || this.picked.length > 0
     }
-    if (this.position.mayMove && !this.isSent)
+    if (may)
       for (const [action, text] of this.position.listed) button(text, () => { if (this.onAction(action)) { this.isSent = true; this.#refresh() } })
     if (this.sure) button(`Play ${this.sure}`, () => this.click(this.sure)).className = 'main'
     this.choices.replaceChildren(...buttons)
-    this.choices.id = 'choices'
+    this.choices.classList.toggle('many', buttons.length > 4)
   }
 }

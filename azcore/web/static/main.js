@@ -17,6 +17,7 @@ let room = null
 let opened = null     // what the server said of the game
 let position = null   // and of the position
 let view = { flip: false, letters: false, layer: 'visits' }
+let isTurned = null   // by the visitor; null: the board faces the player, where its pieces go somewhere
 let wanted = null     // the game to open as soon as there is a connection
 let isOpening = false // until the server has opened it, or said why not
 let aim = null        // the ply to go to, until it is shown
@@ -117,14 +118,17 @@ const HEAR = {
     recall(before)
     board.show(message)
     if (moved) clearThought()
+    face(message)
     $('people').value = message.people.join('')
+    $('pause').hidden = message.people.length > 0 || message.isOver
+    $('pause').textContent = message.paused ? 'Go on' : 'Pause'
     showStatus()
     showMoves(message, opened, go)
     review.follow(message, before, opened)
     if (history.state?.mistakes && isSame(gameIn(location.hash) ?? { moves: [] }, kept())) review.restore(history.state.mistakes)
     showGraph(message.values, message.ply, go, review.mistakes)
     const value = message.values[message.ply]
-    if (value !== null || moved && message.ply === 0) showBar(value ?? 0, null, opened, message.over)
+    if (value !== null || !before || moved && message.ply === 0) showBar(value ?? 0, null, opened, message.over)
     const isAtEnd = message.ply === message.moves.length
     $('resign').disabled = Boolean(message.over) || message.isOver
     $('undo').disabled = !isAtEnd || message.moves.length === 0 && message.resigned === null
@@ -170,7 +174,7 @@ function turnAway(why) {
   wanted = null
   $('table').hidden = $('home').hidden = true
   showPlayers()
-  complain(`${why}. Choose another game.`)
+  complain(`${capital(why)}. Choose another game.`)
 }
 
 // -- nothing is lost -----------------------------------------------------------------------------
@@ -207,18 +211,30 @@ function recall(before) {
 }
 
 function link() {
-  return location.origin + '/' + hashOf({ ...kept(), ...view, ...strength(), on: $('analyse').checked })
+  return location.origin + '/' + hashOf({ ...kept(), ...view, flip: isTurned ?? undefined, ...strength(), on: $('analyse').checked })
 }
 
 // Takes what an address has chosen over into the controls.
 function choose(game) {
   for (const name of Object.keys(view)) if (game[name] !== undefined) view[name] = game[name]
+  if (game.flip !== undefined) isTurned = game.flip
   $('letters').checked = view.letters
   if (game.on !== undefined) $('analyse').checked = game.on
   if (!game.simulations && !game.seconds) return
   const value = JSON.stringify([game.simulations, game.seconds])
   if (![...$('strength').options].some(option => option.value === value)) $('strength').append(new Option(strengthWords(game), value))
   $('strength').value = value
+}
+
+// Turns a board on which pieces move to whoever plays.
+function face(message) {
+  const paths = Object.values(message.paths)
+  if (isTurned !== null || !paths.length) return
+  const goSomewhere = paths.some(path => path.length > 1 && message.own.includes(path[0]))
+  const flip = goSomewhere && message.people.length === 1 && message.people[0] === 1
+  if (flip === view.flip) return
+  view.flip = flip
+  tell({ do: 'look', ...view })
 }
 
 const capital = text => text.charAt(0).toUpperCase() + text.slice(1)
@@ -230,6 +246,7 @@ function statusOf(message) {
   if (message.over) return `${capital(message.over)}${note}`
   const name = opened.seats[message.toMove]
   const last = message.ply ? `${capital(opened.seats[message.movers[message.ply - 1]])} played ${message.moves[message.ply - 1]}. ` : ''
+  if (!message.people.length && message.paused) return `${last}The game rests${note}`
   const cold = opened.warm === false ? ' (it is warming up: its first answer takes up to a minute)' : ''
   const now = message.engine ? `azcore thinks for ${name} ...${cold}` : `${message.people.length === 1 && message.mayMove ? `Your move, ${name}` : `${capital(name)} to move`}${cold && message.people.length === 1 ? '. The engine is warming up' : ''}`
   return `${last}${now}${note}`
@@ -331,7 +348,8 @@ function ask(answers, words = '', box = null) {
 const ACTS = {
   first: () => go(0), back: () => step(-1), forth: () => step(1), end: () => go(position.moves.length),
   undo: () => tell({ do: 'undo' }), hint: () => tell({ do: 'hint' }), resign: () => tell({ do: 'resign' }),
-  flip: () => { view.flip = !view.flip; look() },
+  flip: () => { isTurned = view.flip = !view.flip; look() },
+  pause: () => tell({ do: 'pause', on: !position.paused }),
   new: begin,
   load: () => tell({ do: 'load', text: $('paste').value }),
   'copy-text': () => copy(position.text, $('copy-text')),
@@ -348,7 +366,7 @@ $('analyse').addEventListener('change', () => {
   tell({ do: 'analyse', on: $('analyse').checked })
   history.replaceState(history.state, '', link())
 })
-$('people').addEventListener('change', () => tell({ do: 'seats', people: [...$('people').value].map(Number) }))
+$('people').addEventListener('change', () => { isTurned = null; tell({ do: 'seats', people: [...$('people').value].map(Number) }) })
 $('strength').addEventListener('change', () => {
   tell({ do: 'strength', ...strength() })
   history.replaceState(history.state, '', link())
@@ -359,6 +377,7 @@ const KEYS = {
   ArrowLeft: ACTS.back, ArrowRight: ACTS.forth, Home: ACTS.first, End: ACTS.end,
   u: ACTS.undo, h: ACTS.hint, f: ACTS.flip, n: ACTS.new, i: ACTS.inside, s: ACTS.sees,
   a: () => $('analyse').click(),
+  ' ': () => $('pause').hidden || ACTS.pause(),
   p: () => document.querySelector('[data-choice=pass]')?.click(),
   Escape: () => { board.putBack(); review.leave() },
 }
@@ -366,6 +385,7 @@ addEventListener('keydown', event => {
   const typing = event.target.matches('textarea, select, input:not([type=checkbox])')
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !position || $('ask').open) return
   const act = KEYS[event.key]
+  if (event.key === ' ' && ($('pause').hidden || event.target.matches('button, summary, input'))) return
   if (act) { event.preventDefault(); act() }
 })
 
