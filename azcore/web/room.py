@@ -576,10 +576,11 @@ class Room:
 
     def _send_thought(self, thought: Thought) -> None:
         # What the engine thinks about its own move would give it away.
-        layer = self._layer if self._hints or self._analyses else "none"
+        is_asked = self._hints or self._analyses
+        layer = self._layer if is_asked else "none"
         plain = view.thought(self._game, thought, layer=layer, flip=self._flip)
         self._values[self._ply] = plain["value"]
-        self._send({"what": "thought", "ply": self._ply, **plain})
+        self._send({"what": "thought", "ply": self._ply, "asked": is_asked, **plain})
 
 
 def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:

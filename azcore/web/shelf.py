@@ -268,7 +268,7 @@ def game_words(game: Game) -> str:
         name = key.replace("_", " ")
         if value is True:
             words.append(name)
-        elif isinstance(value, float):
+        elif isinstance(value, float) and (value or value != usual.get(key)):
             words.append(f"{name} {value:g}")
         elif value and type(value) is int and key != "board_size" and value != usual.get(key):
             words.append(f"{name} {value}")

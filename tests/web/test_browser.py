@@ -233,6 +233,7 @@ def test_against_the_engine_with_analysis_on_and_off(page: Any, place: str) -> N
     begin(page, place, "pretrained/go9")
     click(page, "E5")
     moves(page, 2)
+    assert page.locator("#rows tbody tr").count() == 0  # it does not give itself away
     page.check("#analyse")
     page.locator("#rows tbody tr").first.wait_for()
     page.locator(".az-layers circle").first.wait_for()

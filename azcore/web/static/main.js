@@ -142,7 +142,7 @@ const HEAR = {
     position.values[message.ply] = message.value
     showBar(message.value, message.chances, opened)
     showGraph(position.values, position.ply, go, review.mistakes)
-    if (review.puzzle || review.why) return
+    if (review.puzzle || review.why || !message.asked) return
     showThought(message, opened.seats, action => action === null ? board.pointAt('') : tell({ do: 'point', action }),
       action => { if (position.mayMove) act(action) })
     board.overlay(message.overlay)
