@@ -202,15 +202,12 @@ class Room:
             return
         few = 2 * self._engine.leaves_per_tree
         thinker = self._thinker_of(loaded, replace(self._engine, max_simulations=max(few, 64)))
-        shelf, later = self._shelf, self._later
+        later = self._later
 
         def search() -> None:
-            with contextlib.suppress(Exception):  # the first true search will tell the page
-                thinker.think(Limits(simulations=few), predictions=MOST_PREDICTED)
-            shelf.set_warm(loaded)
-            later(_Warm())
+            thinker.think(Limits(simulations=few), predictions=MOST_PREDICTED)
 
-        threading.Thread(target=search, daemon=True).start()
+        self._shelf.warm(loaded, search, lambda: later(_Warm()))
 
     def _play(self, order: Mapping[str, Any]) -> None:
         if order.get("ply") != self._ply:  # a click on a picture that has changed since

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from collections import OrderedDict
@@ -80,6 +81,8 @@ class Shelf:
         self._entries: dict[str, Entry] = {}
         self._read: dict[Path, tuple[float, Entry]] = {}  # last checkpoints, by when written
         self._warm: weakref.WeakSet[Evaluator] = weakref.WeakSet()  # those that have been used
+        self._warming: dict[Evaluator, list[Callable[[], None]]] = {}  # who waits until one is
+        self._warmth = threading.Lock()  # of both
 
     def entries(self) -> list[Entry]:
         """Everyone there is now; what cannot be read is left out."""
@@ -125,9 +128,25 @@ class Shelf:
         """Whether a search with it has ended, so that nothing is left to compile."""
         return loaded.evaluator in self._warm
 
-    def set_warm(self, loaded: Loaded) -> None:
-        """A search with it has ended."""
-        self._warm.add(loaded.evaluator)
+    def warm(self, loaded: Loaded, search: Callable[[], None], then: Callable[[], None]) -> None:
+        """Search with it on a thread of its own, once for all who ask, and tell each of them."""
+        evaluator = loaded.evaluator
+        with self._warmth:
+            waiting = self._warming.setdefault(evaluator, [])
+            waiting.append(then)
+            if len(waiting) > 1:
+                return
+
+        def work() -> None:
+            with contextlib.suppress(Exception):  # the first true search will tell the page
+                search()
+            with self._warmth:
+                self._warm.add(evaluator)
+                told = self._warming.pop(evaluator)
+            for tell in told:
+                tell()
+
+        threading.Thread(target=work, daemon=True).start()
 
     def _age(self, entry: Entry) -> float:
         """When its file was written, since a run writes its last checkpoint again and again."""

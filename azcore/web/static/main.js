@@ -131,6 +131,7 @@ const HEAR = {
     if (value !== null || !before || moved && message.ply === 0) showBar(value ?? 0, null, opened, message.over)
     const isAtEnd = message.ply === message.moves.length
     $('resign').disabled = Boolean(message.over) || message.isOver
+    $('hint').disabled = Boolean(message.over) || message.engine
     $('undo').disabled = !isAtEnd || message.moves.length === 0 && message.resigned === null
     for (const id of ['first', 'back']) $(id).disabled = message.ply === 0
     for (const id of ['forth', 'end']) $(id).disabled = isAtEnd

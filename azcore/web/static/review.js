@@ -120,7 +120,7 @@ export class Review {
     const { position, mistakes } = this
     $('review').textContent = this.at === null ? 'Review game' : `Stop the review, ${this.at} of ${this.of}`
     $('review').disabled = !position.moves.length
-    $('reviewed').textContent = this.isDone ? mistakes.length ? `${mistakes.length} ${mistakes.length === 1 ? 'mistake' : 'mistakes'}: moves that lose more than a tenth of the winning chance.` : 'No move loses more than a tenth of the winning chance.' : ''
+    $('reviewed').textContent = this.isDone ? mistakes.length === 1 ? 'One move loses more than a tenth of the winning chance.' : mistakes.length ? `${mistakes.length} moves lose more than a tenth of the winning chance each.` : 'No move loses more than a tenth of the winning chance.' : ''
     $('mistakes').replaceChildren(...mistakes.map(mistake => {
       const item = document.createElement('li')
       const points = mistake.points > 0.05 ? `, ${mistake.points} points` : ''
