@@ -84,7 +84,7 @@ def random_position(game: Game, plies: int, rng: np.random.Generator) -> Any:
 
 def tree_snapshot(search: Search, row: int) -> Snapshot:
     """One tree of the arrays, in the form of `reference_mcts.snapshot`."""
-    tree = search._tree
+    tree = search.trees.tree
     waiting: list[tuple[tuple[int, ...], int]] = [((), 0)]
     found: Snapshot = {}
     while waiting:
@@ -116,7 +116,7 @@ def edges_of(tree: Tree, row: int, n: int) -> range:
 
 def check_tree(search: Search, row: int, noisy_root: bool = False) -> None:
     """Everything that must hold of a tree with nothing in flight."""
-    tree = search._tree
+    tree = search.trees.tree
     assert tree.num_nodes[row] <= tree.nodes.shape[1]
     assert tree.num_places[row] <= tree.tried.shape[1]
     assert tree.num_edges[row] <= tree.edge_action.shape[1]

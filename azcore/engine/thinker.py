@@ -27,6 +27,7 @@ from azcore.game import Game
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
+from azcore.search.memory import bytes_used
 from azcore.search.predictions import Prediction, Predictor
 from azcore.search.settings import SearchResult, SearchSettings
 
@@ -510,7 +511,7 @@ class Thinker:
     def _next_batch(self, left: int | None) -> int:
         """Simulations until the limits are checked again: as many as form a batch."""
         room = self._search.room(0)
-        if self._search.bytes_used(0) > self.settings.memory_mb * 1_000_000:
+        if bytes_used(self._search.trees, 0) > self.settings.memory_mb * 1_000_000:
             room = 0
         if self._search.proof(0):  # nothing is left to search
             room = 0
@@ -598,7 +599,7 @@ class Thinker:
 
     def _fullness(self) -> float:
         nodes = 1 - self._search.room(0) / self.settings.max_simulations
-        memory = self._search.bytes_used(0) / (self.settings.memory_mb * 1_000_000)
+        memory = bytes_used(self._search.trees, 0) / (self.settings.memory_mb * 1_000_000)
         return min(1.0, max(nodes, memory, 0.0))
 
     def _variations(self, result: SearchResult, count: int) -> list[Variation]:

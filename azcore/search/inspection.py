@@ -19,7 +19,8 @@ from azcore.errors import GameError
 from azcore.search import gumbel as formulas
 from azcore.search import puct
 from azcore.search.gumbel import Gumbel
-from azcore.search.mcts import Noise, Rules, Search
+from azcore.search.mcts import Noise, Search
+from azcore.search.roots import Trees
 from azcore.search.tree import PENDING, Tree, mean_value
 from azcore.search.walks import choose_edge
 
@@ -173,7 +174,7 @@ def _edge(node: NodeView, action: int) -> EdgeView:
 
 def has_node(search: Search, b: int, path: Sequence[int]) -> bool:
     """Whether the position after some actions is evaluated in tree b."""
-    return _find(search.tree, b, path) is not None
+    return _find(search.trees.tree, b, path) is not None
 
 
 def _find(tree: Tree, b: int, path: Sequence[int]) -> int | None:
@@ -203,29 +204,28 @@ def node_at(search: Search, b: int, path: Sequence[int] = ()) -> NodeView:
     Raises:
         GameError: the tree has no evaluated node there.
     """
-    tree, rules = search.tree, search.rules
+    trees, tree, gumbel = search.trees, search.trees.tree, search.trees.variants.gumbel
     n = _find(tree, b, path)
     if n is None:
         raise GameError(f"the search has not evaluated the position after {list(path)}")
     node = tree.nodes[b, n]
-    rule = "puct" if rules.gumbel is None else "improved" if n else "considered"
+    rule = "puct" if gumbel is None else "improved" if n else "considered"
     rate = visits = 0.0
     terms: list[tuple[float, float]] = []
     eligible = [True] * int(node.num_edges)
     qs, first = _values(tree, b, n), 0.0
     is_spent = False
-    if rules.gumbel is None:
-        rate, visits, first, terms = _puct_terms(tree, b, n, rules, qs)
+    if gumbel is None:
+        shared, terms = _puct_terms(trees, b, n)
+        rate, visits, first = shared.rate, shared.visits, shared.first_play
     elif n:
-        first, terms = _improved_terms(tree, b, n, rules.gumbel, qs)
+        first, terms = _improved_terms(tree, b, n, gumbel, qs)
     elif node.num_edges:
-        is_spent = int(node.visits) - 1 >= _scheduled(rules.gumbel, b)
-        first, terms, eligible = _considered_terms(tree, b, rules.gumbel, qs, is_spent)
+        is_spent = int(node.visits) > gumbel.considered_visits.shape[1]  # the root's schedule
+        first, terms, eligible = _considered_terms(tree, b, gumbel, qs, is_spent)
     taken = -1
     if node.num_edges > 0 and not is_spent:
-        taken = int(
-            choose_edge(tree, b, n, rules.puct, rules.forced, rules.gumbel, None, rules.squares)
-        )
+        taken = int(choose_edge(tree, b, n, trees.rule, trees.variants))
     edges = [
         EdgeView(
             action=int(tree.edge_action[b, node.first_edge + i]),
@@ -278,30 +278,17 @@ def _priors(tree: Tree, b: int, n: int) -> list[float]:
     return [float(tree.edge_prior[b, node.first_edge + i]) for i in range(node.num_edges)]
 
 
-def _puct_terms(
-    tree: Tree, b: int, n: int, rules: Rules, qs: Sequence[float | None]
-) -> tuple[float, float, float, list[tuple[float, float]]]:
-    """C(s), the N(s) under the root, Q of an untried action, and (Q, U) of each edge."""
-    node, rule = tree.nodes[b, n], rules.puct
-    visits = float(node.visits)
-    rate = rule.unit * puct.exploration_rate(visits, rule.c_init, rule.c_base)
-    if rules.squares is not None:
-        rate *= puct.spread_factor(tree, b, n, rule, rules.squares)
-    reduction = rule.first_play
-    if rule.first_play_by_mass:
-        reduction *= math.sqrt(puct.tried_mass(tree, b, n))
-    first = puct.first_play_value(
-        float(node.value), reduction, rule.first_play, rule.first_play_relative
-    )
-    under = visits if rule.count_parent else visits - 1.0
-    terms = [
-        (
-            first if q is None else q,
-            rate * prior * math.sqrt(max(0.0, under)) / (1 + _visits(tree, b, n, i)),
-        )
-        for i, (q, prior) in enumerate(zip(qs, _priors(tree, b, n), strict=True))
-    ]
-    return rate, under, first, terms
+def _puct_terms(trees: Trees, b: int, n: int) -> tuple[puct.Shared, list[tuple[float, float]]]:
+    """What the scores of a node's edges share, and (Q, U) of each."""
+    tree, rule = trees.tree, trees.rule
+    shared = puct.shared_terms(tree, b, n, rule, trees.variants)
+    terms = []
+    for i, prior in enumerate(_priors(tree, b, n)):
+        q, bonus = shared.first_play, prior
+        if i < tree.nodes[b, n].num_tried:
+            q, bonus = puct.q_and_bonus(tree, b, n, i, rule, None, shared.first_play)
+        terms.append((q, puct.exploration(bonus, shared)))
+    return shared, terms
 
 
 def _improved_terms(
@@ -336,8 +323,3 @@ def _considered_terms(
         terms.append((score, slope * ((completion if q is None else q) - low)))
         eligible.append(is_drawn and _visits(tree, b, 0, i) == wanted)
     return completion, terms, eligible
-
-
-def _scheduled(gumbel: Gumbel, b: int) -> int:
-    """The simulations that the root's schedule is for."""
-    return int(gumbel.considered_visits.shape[1])

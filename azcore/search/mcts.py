@@ -17,7 +17,8 @@ Letters: B trees, S slots = B * leaves_per_tree, A actions, K legal actions of a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,37 +28,16 @@ from azcore.game import FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
 from azcore.game.positions import make_positions
-from azcore.search import roots, walks
+from azcore.search import backups, results, roots, walks
 from azcore.search.evaluators import Evaluator
-from azcore.search.gumbel import Gumbel, make_gumbel
-from azcore.search.proofs import Proofs, make_proofs
-from azcore.search.puct import Selection, value_unit
+from azcore.search.memory import make_trees
+from azcore.search.proofs import proof_of
 from azcore.search.settings import SearchResult, SearchSettings
-from azcore.search.transpositions import Transpositions, make_transpositions
-from azcore.search.tree import (
-    PENDING,
-    PLACES_PER_NODE,
-    InFlight,
-    Tree,
-    Wave,
-    allocate,
-    bring_next_candidate,
-    nothing_in_flight,
-    with_more_edges,
-)
+from azcore.search.tree import PENDING, bring_next_candidate, with_more_edges
 from azcore.settings import require
 
 # (row, K) -> float32 [K], noise of that root: Dirichlet with PUCT, standard Gumbel with Gumbel
 Noise = Callable[[int, int], FloatArray]
-
-
-class Rules(NamedTuple):
-    """What a search selects edges by; None: the method is not used."""
-
-    puct: Selection
-    forced: npt.NDArray[np.float64] | None  # [B]
-    gumbel: Gumbel | None
-    squares: npt.NDArray[np.float64] | None  # [B, M]
 
 
 class Search:
@@ -90,79 +70,12 @@ class Search:
         self.num_trees = num_trees
         self.states = make_batch(game, num_trees)
         self._evaluator = evaluator
-        leaves = settings.leaves_per_tree
-        # Sequential halving divides the simulations of one search, so it cannot use earlier ones.
-        self._reuse = settings.reuse_subtree and not settings.is_gumbel
-        reused = int(settings.reuse_limit * settings.num_simulations) if self._reuse else 0
-        self._most_kept = 1 + reused if self._reuse else 0  # as for `roots.move_root`
-        self._max_nodes = 1 + settings.num_simulations + reused + leaves
-        some_edges = min(game.num_actions, 64) * min(self._max_nodes, 32)  # more when needed
-        self._tree = allocate(num_trees, self._max_nodes, some_edges)
-        longest = min(game.max_game_length, self._max_nodes) + 1
-        self._slots = walks.make_slots(num_trees * leaves, longest)
-        self._positions = make_positions(game, num_trees * leaves, keys=settings.transpositions)
-        self._in_flight: InFlight | None = None
-        if leaves > 1:
-            self._in_flight = nothing_in_flight(self._tree)
-        self._transpositions: Transpositions | None = None
-        if settings.transpositions:
-            self._transpositions = make_transpositions(
-                num_trees=num_trees,
-                nodes_per_tree=self._max_nodes,
-                num_slots=num_trees * leaves,
-                longest_path=longest,
-                max_game_length=game.max_game_length,
-            )
-        self._proofs: Proofs | None = None
-        if settings.solve:
-            self._proofs = make_proofs(num_trees, self._max_nodes, longest)
-        self._squares: npt.NDArray[np.float64] | None = None  # see `puct.spread_factor`
-        if settings.c_spread:
-            self._squares = np.zeros((num_trees, self._max_nodes))
-        self._rule = Selection(
-            c_init=settings.c_init,
-            c_base=settings.c_base,
-            unit=value_unit(settings.value_range),
-            count_parent=settings.count_parent_visit,
-            first_play=settings.first_play_value,
-            first_play_relative=settings.first_play_relative,
-            first_play_by_mass=settings.first_play_by_mass,
-            virtual_loss=settings.virtual_loss,
-            virtual_loss_is_loss=settings.virtual_loss_is_loss,
-            spread=settings.c_spread,
-            spread_prior=settings.c_spread_prior,
-            spread_visits=settings.c_spread_visits,
-        )
-        self._forced = np.zeros(num_trees) if settings.forced_visits else None
-        self._gumbel = None
-        if settings.gumbel is not None:
-            self._gumbel = make_gumbel(
-                num_trees=num_trees,
-                num_considered=settings.gumbel.actions,
-                num_simulations=settings.num_simulations,
-                num_actions=game.num_actions,
-                c_visit=settings.gumbel.c_visit,
-                c_scale=settings.gumbel.c_scale,
-                rescale=settings.gumbel.rescale,
-                mixed_value=settings.gumbel.mixed_value,
-            )
+        self.trees, self._slots = make_trees(game, num_trees, settings)
+        slots = len(self._slots.tree)
+        self._positions = make_positions(game, slots, keys=settings.transpositions)
         self._code: dict[Any, Callable[..., Any]] = {}  # by kernel, see `call`
         self.num_leaves = 0  # leaves of the wave under way
-        self._budget = np.zeros(num_trees, np.int32)
-        self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
-        self._wave = Wave(active=self._active, budget=self._budget, leaves_per_tree=leaves)
-        # Searches that may end early, see `begin`.
-        self._best_only = np.zeros(num_trees, np.bool_) if settings.stop_early else None
         self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
-        self._root = roots.make_root(game.num_actions)
-        self._new_id = np.empty(self._max_nodes, np.int32)
-        self._new_tried = np.empty_like(self._tree.tried[0])
-
-    def bytes_needed(self, legal_actions: int) -> int:
-        """Memory of full trees whose positions have `legal_actions` legal actions each."""
-        node, place, edge = self._bytes_each()
-        each = node + PLACES_PER_NODE * place + edge * legal_actions
-        return int(self.num_trees * self._max_nodes * each)
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -177,8 +90,8 @@ class Search:
         """Put a position (None: the initial one) at the root of an empty tree."""
         self.states.set(row, self.game.initial_state() if state is None else state)
         self._forget(row)
-        if self._transpositions is not None:
-            self._transpositions.root_ply[row] = 0
+        if (known := self.trees.variants.transpositions) is not None:
+            known.root_ply[row] = 0
 
     def advance(self, row: int, action: int) -> None:
         """Play a legal action at a root; keep the subtree behind it if the settings say so."""
@@ -189,7 +102,7 @@ class Search:
     def play(self, actions: IntArray, is_over: npt.NDArray[np.bool_]) -> None:
         """Play on the roots what a kernel has played in the trees; see `GameBatch.play`."""
         self.states.play(actions, is_over)
-        if self._transpositions is not None:
+        if self.settings.transpositions:
             for row in np.flatnonzero(actions >= 0).tolist():
                 self._check_root(row)
 
@@ -198,11 +111,11 @@ class Search:
 
         Rules about earlier positions, such as superko, may distinguish the two.
         """
-        if self._transpositions is not None and self.held(row) >= 0:
-            actions = self._tree.edge_action[row, self._root_edges(row)]
+        if self.settings.transpositions and self.held(row) >= 0:
+            actions = self.trees.tree.edge_action[row, self._root_edges(row)]
             legal = np.flatnonzero(self.game.legal_action_mask(self.states.get(row)))
             if not np.array_equal(np.sort(actions), legal):
-                self._clear(row)
+                self.call(roots.clear_one, self.trees, row)
 
     def set_evaluator(self, evaluator: Evaluator) -> None:
         """Use another evaluator from now on.
@@ -215,18 +128,17 @@ class Search:
             self._forget(row)
 
     def _forget(self, row: int) -> None:
-        if self._in_flight is not None:
-            self._in_flight.nodes[row, : self._tree.num_nodes[row]] = 0
-            self._in_flight.tried[row, : self._tree.num_places[row]] = 0
-        self._clear(row)
-        self._active[row] = False
-        self._budget[row] = 0
-        self._slots.tree[self._slot_range(row)] = -1
-        if self._transpositions is not None:
-            self._transpositions.slot_waits[self._slot_range(row)] = False
-
-    def _clear(self, row: int) -> None:
-        self.call(roots.clear_tree, self._tree, row, self._transpositions, self._proofs)
+        tree, wave, variants = self.trees.tree, self.trees.wave, self.trees.variants
+        if variants.in_flight is not None:
+            variants.in_flight.nodes[row, : tree.num_nodes[row]] = 0
+            variants.in_flight.tried[row, : tree.num_places[row]] = 0
+        self.call(roots.clear_one, self.trees, row)
+        wave.active[row] = False
+        wave.budget[row] = 0
+        slots = slice(row * wave.leaves_per_tree, (row + 1) * wave.leaves_per_tree)
+        self._slots.tree[slots] = -1
+        if variants.transpositions is not None:
+            variants.transpositions.slot_waits[slots] = False
 
     # -- searching ------------------------------------------------------------------------------
 
@@ -260,13 +172,12 @@ class Search:
             )
         if self.states.is_terminal(row):
             raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
-        self.call(roots.begin, self.trees, row, simulations)
+        forced = self.settings.forced_visits if noise is not None else 0.0
+        self.call(roots.begin, self.trees, row, simulations, forced)
         self._noise.pop(row, None)
-        if self._best_only is not None:
-            self._best_only[row] = best_only
-        if self._forced is not None:
-            self._forced[row] = self.settings.forced_visits if noise is not None else 0.0
-        if self._gumbel is not None:
+        if self.trees.variants.best_only is not None:
+            self.trees.variants.best_only[row] = best_only
+        if self.settings.is_gumbel:
             self._noise[row] = noise or _no_noise
         elif noise is not None and self.held(row) >= 0:
             self.mix_noise(row, noise)
@@ -290,12 +201,12 @@ class Search:
 
     def select(self) -> bool:
         """First part of a wave: find the leaves and describe them; False if no tree needs one."""
-        if self._transpositions is None:
-            self.num_leaves = self._find_leaves(self._active)
+        if not self.settings.transpositions:
+            self.num_leaves = self._find_leaves(self.trees.wave.active)
             self._describe(self._slots.tree)
             return self.num_leaves > 0
         self.num_leaves = 0
-        walked = self._active.copy()
+        walked = self.trees.wave.active.copy()
         # If all leaves of a tree were known already, walk it again to fill the evaluator's batch.
         while walked.any():
             self._find_leaves(walked)
@@ -305,11 +216,10 @@ class Search:
             )  # the others were described before
             self.num_leaves += self.call(
                 walks.share,
-                self._tree,
+                self.trees.tree,
                 walked,
-                self._wave,
-                self._in_flight,
-                self._transpositions,
+                self.trees.wave,
+                self.trees.variants,
                 self._slots,
                 self._positions.keys,
             )
@@ -320,20 +230,8 @@ class Search:
         return int(self.call(walks.find_leaves, *self._to_find(walked)))
 
     def _to_find(self, walked: npt.NDArray[np.bool_]) -> tuple[Any, ...]:
-        return (
-            self._tree,
-            walked,
-            self._wave,
-            self._best_only,
-            self._rule,
-            self._forced,
-            self._gumbel,
-            self._in_flight,
-            self._transpositions,
-            self._proofs,
-            self._squares,
-            self._slots,
-        )
+        trees = self.trees
+        return trees.tree, walked, trees.wave, trees.rule, trees.variants, self._slots
 
     def _describe(self, roots: IntArray) -> None:
         """Describe the leaves of the slots whose entry in `roots`, int32 [S], is not below 0."""
@@ -358,11 +256,12 @@ class Search:
         """
         while True:
             arguments = self._to_expand(policy_logits, values)
-            status = self.call(walks.expand_and_back_up, *arguments)
-            if status <= walks.DONE:
+            status = self.call(backups.expand_and_back_up, *arguments)
+            if status <= backups.DONE:
                 break
-            self._grow_edges(max(status, 2 * self._tree.edge_action.shape[1]))
-        if status == walks.NOT_FINITE:
+            room = max(status, 2 * self.trees.tree.edge_action.shape[1])
+            self.trees = self.trees._replace(tree=with_more_edges(self.trees.tree, room))
+        if status == backups.NOT_FINITE:
             raise AzcoreError("the network gave a policy or value that is not a finite number")
         for row in list(self._noise):
             if self.held(row) >= 0:
@@ -370,7 +269,7 @@ class Search:
 
     def _to_expand(self, policy_logits: FloatArray, values: FloatArray) -> tuple[Any, ...]:
         positions = self._positions
-        leaves = walks.Leaves(
+        leaves = backups.Leaves(
             legal_actions=positions.legal_actions,
             num_legal=positions.num_legal,
             current_player=positions.current_player,
@@ -379,95 +278,67 @@ class Search:
             policy_logits=np.ascontiguousarray(policy_logits, np.float32),
             values=np.ascontiguousarray(values, np.float32),
         )
-        return (
-            self._tree,
-            self._wave,
-            self._in_flight,
-            self._transpositions,
-            self._proofs,
-            self._squares,
-            self._slots,
-            leaves,
-        )
+        return self.trees.tree, self.trees.wave, self.trees.variants, self._slots, leaves
 
     def kernels(self) -> list[tuple[Any, tuple[Any, ...]]]:
         """The kernels of a wave that take longest to compile, each with arguments for `compile`."""
         slots = len(self._slots.tree)
         policy_logits = np.empty((slots, self.game.num_actions), np.float32)
         return [
-            (walks.find_leaves, self._to_find(self._active)),
-            (walks.expand_and_back_up, self._to_expand(policy_logits, policy_logits[:, 0])),
+            (walks.find_leaves, self._to_find(self.trees.wave.active)),
+            (backups.expand_and_back_up, self._to_expand(policy_logits, policy_logits[:, 0])),
         ]
-
-    def finished(self, row: int) -> bool:
-        """Whether the simulations of a tree are done."""
-        return not self._active[row]
 
     def result(self, row: int) -> SearchResult:
         """The result of searching one root so far."""
-        root = self._root
-        count, best, value = self.call(
-            roots.read,
-            self._tree,
-            row,
-            self._rule,
-            self._forced,
-            self._gumbel,
-            self._proofs,
-            self._squares,
-            root,
-        )
-        actions = root.actions[:count].copy()
-        is_gumbel = self._gumbel is not None and count > 0
-        is_pruned = self._forced is not None or self._proofs is not None
-        return SearchResult(
-            actions=actions,
-            visit_counts=root.visits[:count].copy(),
-            q_values=root.q[:count].copy(),
-            priors=root.priors[:count].copy(),
+        root = self.trees.root
+        count, best, value = self.call(results.read, self.trees, row)
+
+        def copied(array: npt.NDArray[Any]) -> Any:
+            return array[:count].copy()
+
+        result = SearchResult(
+            actions=copied(root.actions),
+            visit_counts=copied(root.visits),
+            q_values=copied(root.q),
+            priors=copied(root.priors),
             value=value,
-            network_value=float(self._tree.nodes["value"][row, 0]),
-            improved_policy=root.policy[:count].copy() if is_gumbel else None,
-            best_action=int(actions[best]) if is_gumbel else None,
-            pruned_counts=root.kept[:count].copy() if is_pruned else None,
-            proven=None if self._proofs is None else root.proven[:count].copy(),
+            network_value=float(self.trees.tree.nodes["value"][row, 0]),
         )
+        if self.settings.is_gumbel and count > 0:
+            action = int(root.actions[best])
+            return replace(result, improved_policy=copied(root.policy), best_action=action)
+        if self.settings.solve:
+            return replace(result, pruned_counts=copied(root.kept), proven=copied(root.proven))
+        if self.settings.forced_visits:
+            return replace(result, pruned_counts=copied(root.kept))
+        return result
 
     def proof(self, row: int) -> int:
         """What is proven of a root: 1 won for the player to move there, -1 lost, 0 unknown."""
-        return 0 if self._proofs is None else int(self._proofs.nodes[row, 0])
+        return int(proof_of(row, 0, self.trees.variants.proofs))
 
     def principal_variation(self, row: int, action: int) -> list[int]:
         """The line of play that the tree expects: a root action, then the most visited ones.
 
         Ties go to the higher prior, then the lower action, as in the choice of a move.
         """
-        line = np.empty(int(self._tree.num_nodes[row]) + 1, np.int32)
-        length = roots.principal_variation(self._tree, row, action, self._proofs, line)
+        line = np.empty(int(self.trees.tree.num_nodes[row]) + 1, np.int32)
+        length = self.call(results.principal_variation, self.trees, row, action, line)
         return [int(planned) for planned in line[:length]]
 
     def mix_noise(self, row: int, noise: Noise) -> None:
         """Give noise to a root whose legal actions are known."""
-        count = int(self._tree.nodes["num_edges"][row, 0])
+        trees, settings = self.trees, self.settings
+        count = int(trees.tree.nodes["num_edges"][row, 0])
         drawn = np.ascontiguousarray(noise(row, count), np.float32)
-        settings = self.settings
         if settings.gumbel is None:
             fraction, temperature = settings.dirichlet_fraction, settings.root_temperature
             self.call(
-                roots.mix_root_noise, self._tree, row, self._root, drawn, fraction, temperature
+                roots.mix_root_noise, trees.tree, row, trees.root, drawn, fraction, temperature
             )
         else:
-            simulations, scale = int(self._budget[row]), settings.gumbel.scale
-            self.call(
-                roots.consider,
-                self._tree,
-                row,
-                simulations,
-                self._root,
-                drawn,
-                scale,
-                self._gumbel,
-            )
+            self.call(roots.consider, trees, row, drawn, settings.gumbel.scale)
 
     def simulate(self, row: int, value: float | None = None) -> None:
         """One simulation in a tree that has begun, however many are left; see `inspection.Stepper`.
@@ -476,45 +347,19 @@ class Search:
             row: the tree, the only one that has begun.
             value: of the leaf in the view of its player, in place of the evaluator's.
         """
-        left = int(self._budget[row])
+        wave = self.trees.wave
+        left = int(wave.budget[row])
         is_known = self.held(row) >= 0  # else this evaluates the root, which takes none of them
-        self._active[row] = True
+        wave.active[row] = True
         if is_known:
-            self._budget[row] = min(left, 1)
+            wave.budget[row] = min(left, 1)
         if self.select():
             logits, values = self.evaluate()
             if value is not None:
                 values = np.full_like(values, value)
             self.finish(logits, values)
         if is_known:
-            self._budget[row] = max(0, left - 1)
-
-    @property
-    def tree(self) -> Tree:
-        """All trees, as `inspection` reads them."""
-        return self._tree
-
-    @property
-    def trees(self) -> roots.Trees:
-        """All that a search knows of its trees, for kernels that move in all of them."""
-        return roots.Trees(
-            tree=self._tree,
-            wave=self._wave,
-            rule=self._rule,
-            forced=self._forced,
-            gumbel=self._gumbel,
-            transpositions=self._transpositions,
-            proofs=self._proofs,
-            squares=self._squares,
-            most_kept=self._most_kept,
-            root=self._root,
-            new_id=self._new_id,
-            new_tried=self._new_tried,
-        )
-
-    @property
-    def rules(self) -> Rules:
-        return Rules(self._rule, self._forced, self._gumbel, self._squares)
+            wave.budget[row] = max(0, left - 1)
 
     def restrict(self, row: int, actions: IntArray) -> None:
         """Keep only some of the legal actions at a root that is evaluated but not searched.
@@ -526,7 +371,7 @@ class Search:
         Raises:
             GameError: the root is not evaluated yet, was searched, or has none of the actions.
         """
-        tree = self._tree
+        tree = self.trees.tree
         root, edges = tree.nodes[row, 0], self._root_edges(row)
         if root.num_edges == PENDING or root.visits != 1:
             raise GameError(
@@ -544,20 +389,13 @@ class Search:
 
     def held(self, row: int) -> int:
         """The number of simulations in a tree whose root is evaluated."""
-        return int(self._tree.nodes["visits"][row, 0]) - 1
+        return int(self.trees.tree.nodes["visits"][row, 0]) - 1
 
     def room(self, row: int) -> int:
         """The number of further simulations for which a tree has nodes left."""
-        taken = int(roots.size_of(self._tree, row)) + self.settings.leaves_per_tree
-        return max(0, min(self.settings.num_simulations, self._max_nodes - taken))
-
-    def bytes_used(self, row: int) -> int:
-        """Memory of the current content of one tree."""
-        tree = self._tree
-        node, place, edge = self._bytes_each()
-        return int(
-            tree.num_nodes[row] * node + tree.num_places[row] * place + tree.num_edges[row] * edge
-        )
+        tree, most = self.trees.tree, self.settings.num_simulations
+        taken = roots.size_of(tree, row) + self.settings.leaves_per_tree
+        return int(max(0, min(most, tree.nodes.shape[1] - taken)))
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -573,37 +411,12 @@ class Search:
         code = self._code[kernel] = code_for(kernel, *arguments)
         return code
 
-    def _bytes_each(self) -> tuple[float, int, int]:
-        """Bytes of a node, of a place for a tried edge and of an edge."""
-        tree = self._tree
-        node: float = tree.nodes.itemsize
-        place = tree.tried.itemsize
-        if self._in_flight is not None:
-            node += self._in_flight.nodes.itemsize
-            place += self._in_flight.tried.itemsize
-        if self._transpositions is not None:
-            per_node = (getattr(self._transpositions, n) for n in ("node_key", "node_shared"))
-            node += sum(array.itemsize for array in per_node)
-            node += self._transpositions.table[0].nbytes / self._max_nodes
-        if self._proofs is not None:
-            node += self._proofs.nodes.itemsize
-        if self._squares is not None:
-            node += self._squares.itemsize
-        return node, place, tree.edge_action.itemsize + tree.edge_prior.itemsize
-
     def _root_edges(self, row: int) -> slice:
         """The edges of a tree's root; empty while the root waits."""
         # As fields of the array: in Python, reading a field of a record takes ten times as long.
-        first = self._tree.nodes["first_edge"][row, 0]
-        count = self._tree.nodes["num_edges"][row, 0]
+        first = self.trees.tree.nodes["first_edge"][row, 0]
+        count = self.trees.tree.nodes["num_edges"][row, 0]
         return slice(0) if count == PENDING else slice(first, first + count)
-
-    def _slot_range(self, row: int) -> slice:
-        leaves = self.settings.leaves_per_tree
-        return slice(row * leaves, (row + 1) * leaves)
-
-    def _grow_edges(self, room: int) -> None:
-        self._tree = with_more_edges(self._tree, room)
 
 
 def _no_noise(_row: int, num_legal: int) -> FloatArray:

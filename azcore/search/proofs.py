@@ -46,28 +46,47 @@ def make_proofs(num_trees: int, nodes_per_tree: int, longest_path: int) -> Proof
 
 
 @register_jitable
-def proof_of_edge(tree: Tree, b: int, n: int, child: int, proofs: Proofs) -> int:
-    """What is proven of an edge of a node: 1 won, -1 lost, 0 unknown, view of the node's player."""
-    proof = proofs.nodes[b, child]
+def proof_of(b: int, n: int, proofs: Proofs | None) -> int:
+    """What is proven of a node: 1 won for the player to move there, -1 lost, 0 unknown."""
+    if proofs is None:
+        return 0
+    return int(proofs.nodes[b, n])
+
+
+@register_jitable
+def set_proof(b: int, n: int, proof: int, proofs: Proofs | None) -> None:
+    """Note what is proven of a node."""
+    if proofs is not None:
+        proofs.nodes[b, n] = proof
+
+
+@register_jitable
+def proof_of_edge(tree: Tree, b: int, n: int, i: int, proofs: Proofs | None) -> int:
+    """What is proven of a tried edge of a node: as `proof_of`, view of the node's player."""
+    child = tree.tried[b, tree.nodes[b, n].first_tried + i].child
+    proof = proof_of(b, child, proofs)
     same = tree.nodes[b, child].player == tree.nodes[b, n].player
     return int(proof if same else -proof)
 
 
 @register_jitable
-def prove(tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int, proofs: Proofs) -> None:
+def prove(
+    tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int, proofs: Proofs | None
+) -> None:
     """Prove what follows along a path whose leaf has just been backed up."""
+    if proofs is None:
+        return
     n = 0
     for depth in range(length):
         proofs.path[depth] = n
         n = tree.tried[b, tree.nodes[b, n].first_tried + edges[depth]].child
     for depth in range(length - 1, -1, -1):
         n = proofs.path[depth]
-        edge = tree.tried[b, tree.nodes[b, n].first_tried + edges[depth]]
-        proof = proof_of_edge(tree, b, n, edge.child, proofs)
+        proof = proof_of_edge(tree, b, n, edges[depth], proofs)
         if proof > 0:
             proofs.nodes[b, n] = 1
         elif proof < 0:
-            edge.q = LOST
+            tree.tried[b, tree.nodes[b, n].first_tried + edges[depth]].q = LOST
             if are_all_lost(tree, b, n):
                 proofs.nodes[b, n] = -1
 
@@ -109,7 +128,9 @@ def best_of(visits: IntArray, priors: npt.NDArray[np.float32], proven: IntArray)
 
 
 @register_jitable
-def keep_by_proofs(best: int, visits: IntArray, proven: IntArray, kept: IntArray) -> None:
+def keep_by_proofs(
+    best: int, visits: IntArray, proven: IntArray, kept: IntArray, proofs: Proofs | None
+) -> None:
     """Change the visits that a move is drawn by and the policy learns from, as said above.
 
     Args:
@@ -117,7 +138,10 @@ def keep_by_proofs(best: int, visits: IntArray, proven: IntArray, kept: IntArray
         visits: int32 [K], all of them.
         proven: int32 [K], as of `proof_of_edge`.
         kept: int32 [K], those that count if nothing is proven; changed.
+        proofs: None: nothing can be proven.
     """
+    if proofs is None:
+        return
     highest, lowest = proven.max(), proven.min()
     tried, left = 0, 0
     for i in range(visits.shape[0]):

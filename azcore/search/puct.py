@@ -1,6 +1,6 @@
 """PUCT: the rule by which a search selects an edge. Letters are the papers': N, W, Q, P, C(s).
 
-Begin at `puct`, the formula, and `best_edge`, which applies it to a node's edges.
+Begin at `exploration`, the formula of U, and `best_edge`, which applies it to a node's edges.
 
 In azcore, Q is -1 for a loss and 1 for a win. A paper's constants refer to the scale of its own Q,
 which `search.value_range` gives; `value_unit` and `value_from` convert them to ours. AlphaZero's
@@ -20,6 +20,7 @@ from numba.extending import register_jitable
 
 from azcore.search.proofs import LOST
 from azcore.search.tree import InFlight, Tree, mean_value, precedes
+from azcore.search.variants import Variants
 
 
 class Selection(NamedTuple):
@@ -39,57 +40,75 @@ class Selection(NamedTuple):
     spread_visits: float
 
 
+class Shared(NamedTuple):
+    """What the scores of all edges of a node have in common."""
+
+    rate: float  # C(s), in our Q
+    visits: float  # N(s) under the root in U
+    scale: float  # C(s) sqrt(N(s)), in our Q
+    first_play: float  # Q of an untried action
+
+
 @register_jitable(forceinline=True)
-def puct(q: float, bonus: float, scale: float) -> float:
-    """Q(s, a) + U(s, a), the score of an action (AlphaGo Zero, Silver 2017, and AlphaZero).
+def exploration(bonus: float, shared: Shared) -> float:
+    """U(s, a), which the score of an action adds to its Q (AlphaGo Zero, Silver 2017; AlphaZero).
 
         U(s, a) = C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a))
 
     Args:
-        q: Q(s, a); `first_play_value` for an untried action.
         bonus: P(s, a) / (1 + N(s, a)), which a tree stores beside N; P for an untried action.
-        scale: C(s) sqrt(N(s)), the same for all edges of a node, in our Q; see `exploration_scale`.
+        shared: of the node.
     """
-    return q + scale * bonus
+    return shared.scale * bonus
 
 
 @register_jitable(forceinline=True)
-def best_edge(
-    tree: Tree,
-    b: int,
-    n: int,
-    rule: Selection,
-    in_flight: InFlight | None,
-    squares: npt.NDArray[np.float64] | None,
-) -> int:
+def puct(q: float, bonus: float, shared: Shared) -> float:
+    """Q(s, a) + U(s, a), the score of an action; Q is `first_play_value` for an untried one."""
+    return q + exploration(bonus, shared)
+
+
+@register_jitable(forceinline=True)
+def shared_terms(tree: Tree, b: int, n: int, rule: Selection, variants: Variants) -> Shared:
+    """The terms of a node, simulations in flight included."""
+    node = tree.nodes[b, n]
+    visits = float(node.visits) + visits_in_flight(b, n, rule, variants.in_flight)
+    visits = counted_visits(visits, rule.count_parent)
+    rate, root = exploration_rate(visits, rule.c_init, rule.c_base), math.sqrt(visits)
+    spread = spread_factor(tree, b, n, rule, variants.squares)
+    reduction = rule.first_play
+    if rule.first_play_by_mass:
+        reduction *= math.sqrt(tried_mass(tree, b, n))
+    return Shared(
+        rate=rule.unit * rate * spread,
+        visits=visits,
+        scale=rule.unit * (rate * root) * spread,
+        first_play=first_play_value(
+            float(node.value), reduction, rule.first_play, rule.first_play_relative
+        ),
+    )
+
+
+@register_jitable(forceinline=True)
+def best_edge(tree: Tree, b: int, n: int, rule: Selection, variants: Variants) -> int:
     """argmax over a of `puct`, as i; ties go to the higher prior, then the lower action.
 
     Untried edges share their Q and N = 0, so the one of highest prior stands for all.
     """
+    shared = shared_terms(tree, b, n, rule, variants)
     node = tree.nodes[b, n]
     tried = node.num_tried
-    visits = float(node.visits) + visits_in_flight(b, n, rule, in_flight)
-    rate = exploration_scale(visits, rule.count_parent, rule.c_init, rule.c_base)
-    scale = rule.unit * rate
-    if squares is not None:
-        scale *= spread_factor(tree, b, n, rule, squares)
-    reduction = rule.first_play
-    if rule.first_play_by_mass:
-        reduction *= math.sqrt(tried_mass(tree, b, n))
-    first_play = first_play_value(
-        float(node.value), reduction, rule.first_play, rule.first_play_relative
-    )
     best = 0  # valid even if the network returned NaN
     best_score = -np.inf
     for i in range(tried):
-        q, bonus = q_and_bonus(tree, b, n, i, rule, in_flight, first_play)
-        score = puct(q, bonus, scale)
+        q, bonus = q_and_bonus(tree, b, n, i, rule, variants.in_flight, shared.first_play)
+        score = puct(q, bonus, shared)
         if score > best_score or (score == best_score and precedes(tree, b, n, i, best)):
             best = i
             best_score = score
     if tried < node.num_edges:
         prior = float(tree.edge_prior[b, node.first_edge + tried])
-        score = puct(first_play, prior, scale)
+        score = puct(shared.first_play, prior, shared)
         if score > best_score or (score == best_score and precedes(tree, b, n, tried, best)):
             best = tried
     return best
@@ -97,7 +116,7 @@ def best_edge(
 
 @register_jitable
 def spread_factor(
-    tree: Tree, b: int, n: int, rule: Selection, squares: npt.NDArray[np.float64]
+    tree: Tree, b: int, n: int, rule: Selection, squares: npt.NDArray[np.float64] | None
 ) -> float:
     """How far the values below a node raise or lower its C(s): 1 + k (sigma / sigma_0 - 1).
 
@@ -111,8 +130,10 @@ def spread_factor(
         n: the node.
         rule: its k, sigma_0 and w.
         squares: float64 [B, M], the sum of squares of the values of each node's visits, its own
-            evaluation included.
+            evaluation included; None: the factor is 1.
     """
+    if squares is None:
+        return 1.0
     node = tree.nodes[b, n]
     visits = float(node.visits)
     if visits <= 1.0:
@@ -143,11 +164,22 @@ def forced_visits(prior: float, simulations: float, factor: float) -> float:
 
 
 @register_jitable
-def forced_edge(tree: Tree, b: int, factor: float) -> int:
-    """The tried edge of the root that has fewer visits than `forced_visits`, as i; or -1.
+def forced_edge(tree: Tree, b: int, n: int, factors: npt.NDArray[np.float64] | None) -> int:
+    """The tried edge of a root that has fewer visits than `forced_visits`, as i; or -1.
 
     Of several, that of the highest prior, then the lower action. No simulation is in flight.
+
+    Args:
+        tree: only read.
+        b: the tree.
+        n: the node; there are no forced visits below the root, 0.
+        factors: float64 [B], of `forced_visits`, 0: none; None: all 0.
     """
+    if factors is None:
+        return -1
+    factor = factors[b]
+    if n > 0 or factor == 0.0:
+        return -1
     root = tree.nodes[b, 0]
     forced = -1
     for i in range(root.num_tried):
@@ -209,13 +241,9 @@ def exploration_rate(parent_visits: float, c_init: float, c_base: float) -> floa
     return math.log((1.0 + parent_visits + c_base) / c_base) + c_init if c_base < 1e18 else c_init
 
 
-@register_jitable
-def exploration_scale(
-    parent_visits: float, count_parent: bool, c_init: float, c_base: float
-) -> float:
-    """The factor of U that is common to all actions of a node: C(s) sqrt(N(s)).
-
-    U(s, a) = C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)).
+@register_jitable(forceinline=True)
+def counted_visits(parent_visits: float, count_parent: bool) -> float:
+    """N(s), which the exploration of all actions of a node grows with.
 
     AlphaZero's N(s) counts the visit in which s itself was evaluated (`count_parent`); AlphaGo
     Zero's sum over N(s, b) does not (Silver 2017, Nature 24270, Methods "Search algorithm"). Only
@@ -225,11 +253,8 @@ def exploration_scale(
     Args:
         parent_visits: 1 + the sum of N(s, b).
         count_parent: whether that 1 counts.
-        c_init: see `exploration_rate`.
-        c_base: see `exploration_rate`.
     """
-    visits = parent_visits if count_parent else parent_visits - 1.0
-    return exploration_rate(visits, c_init, c_base) * math.sqrt(visits)
+    return parent_visits if count_parent else parent_visits - 1.0
 
 
 @register_jitable

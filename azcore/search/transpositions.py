@@ -85,11 +85,30 @@ def place_of(known: Transpositions, b: int, key: int) -> int:
 
 
 @register_jitable
-def is_behind(tree: Tree, known: Transpositions, b: int, place: int) -> bool:
+def is_behind(tree: Tree, known: Transpositions | None, b: int, place: int) -> bool:
     """Whether the node behind a tried edge was visited more often than this edge was passed.
 
     This is never so for a terminal node: it counts one visit, and its value is final.
     """
+    if known is None:
+        return False
     edge = tree.tried[b, place]
     n = edge.child
     return bool(known.node_shared[b, n] and edge.visits < tree.nodes[b, n].visits)
+
+
+@register_jitable
+def forget_positions(b: int, known: Transpositions | None) -> None:
+    """Empty the table of tree b."""
+    if known is not None:
+        known.table[b] = NO_NODE
+
+
+@register_jitable
+def list_positions(b: int, num_nodes: int, known: Transpositions | None) -> None:
+    """Make the table of tree b anew for its nodes."""
+    if known is None:
+        return
+    known.table[b] = NO_NODE
+    for n in range(1, num_nodes):
+        known.table[b, place_of(known, b, known.node_key[b, n])] = n

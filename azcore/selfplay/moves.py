@@ -23,7 +23,8 @@ from azcore.game.compilation import compiled, record_type
 from azcore.search.compiling import SOURCES
 from azcore.search.gumbel import Gumbel
 from azcore.search.proofs import best_of
-from azcore.search.roots import Trees, begin_search, deal, move_root, read_result
+from azcore.search.results import read_result
+from azcore.search.roots import Trees, begin_search, deal, move_root
 from azcore.search.settings import TARGET_PARTS, SearchSettings
 from azcore.search.tree import PENDING
 from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
@@ -166,25 +167,17 @@ def _begin(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
         game.begins = UNDER_WAY
         game.is_full = game.policy_plies == 0 and gets_full_search(in_play, b, way)
         game.is_noisy = game.is_full and way.explores
-        game.is_dealt = trees.gumbel is None and not game.is_noisy
+        game.is_dealt = trees.variants.gumbel is None and not game.is_noisy
         simulations = way.cheap_simulations
         if game.policy_plies > 0:
             simulations = 0  # evaluates the root
         elif game.is_full:
             simulations = way.num_simulations
-        begin_search(trees, b, simulations)
-        set_forced(trees.forced, b, way.forced_visits if game.is_noisy else 0.0)
+        begin_search(trees, b, simulations, way.forced_visits if game.is_noisy else 0.0)
         if not game.is_dealt and trees.tree.nodes[b, 0].num_edges != PENDING:
             in_play.chosen[b] = NOISE  # of a kept root; a Gumbel search keeps none
             noisy += 1
     return noisy
-
-
-@register_jitable
-def set_forced(forced: npt.NDArray[np.float64] | None, b: int, factor: float) -> None:
-    """Set the factor of `forced_visits` in tree b."""
-    if forced is not None:
-        forced[b] = factor
 
 
 @register_jitable
@@ -223,7 +216,7 @@ def _play(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
         in_play.chosen[b] = NOTHING
         in_play.is_over[b] = False
         is_due = not game.is_dealt and tree.nodes[b, 0].num_edges != PENDING
-        if is_due and not deal_by_chance(trees, in_play, b, way, trees.gumbel):
+        if is_due and not deal_by_chance(trees, in_play, b, way, trees.variants.gumbel):
             in_play.chosen[b] = NOISE
             found = max(found, LEFT)
         if trees.wave.active[b] or game.begins != UNDER_WAY:
@@ -255,7 +248,7 @@ def deal_by_chance(trees: Trees, in_play: InPlay, b: int, way: Way, gumbel: Gumb
         for i in range(noise.shape[0]):
             noise[i] = -math.log(-math.log(1.0 - draws[i]))  # as `Generator.gumbel`
     game.is_dealt = True
-    deal(trees.tree, b, trees.wave.budget[b], trees.root, noise, way.scale, gumbel)
+    deal(trees, b, noise, way.scale)
     return True
 
 
@@ -263,16 +256,7 @@ def deal_by_chance(trees: Trees, in_play: InPlay, b: int, way: Way, gumbel: Gumb
 def choose_and_record(trees: Trees, in_play: InPlay, b: int, way: Way) -> int:
     """The action of a finished search, which becomes a ply of the game; or RESIGNS."""
     game, root = in_play.games[b], trees.root
-    count, best, value = read_result(
-        trees.tree,
-        b,
-        trees.rule,
-        trees.forced,
-        trees.gumbel,
-        trees.proofs,
-        trees.squares,
-        root,
-    )
+    count, best, value = read_result(trees, b)
     visits, kept, priors = root.visits[:count], root.kept[:count], root.priors[:count]
     ranked = best_of(visits, priors, root.proven[:count])
     best_child = best_child_value(visits, root.q, ranked, value)
@@ -285,8 +269,7 @@ def choose_and_record(trees: Trees, in_play: InPlay, b: int, way: Way) -> int:
         # In float32, like the recorded values from which the threshold is computed.
         if np.float32(max(value, best_child)) < np.float32(way.resign_threshold):
             return RESIGNS
-    if trees.gumbel is None:
-        best = ranked
+    if trees.variants.gumbel is None:
         searched = game.plies - game.opening_plies
         temperature = way.temperatures[min(searched, way.temperatures.shape[0] - 1)]
         if temperature > 0.0:

@@ -23,6 +23,7 @@ from azcore.game import FloatArray, Game
 from azcore.game.batch import after_moves
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
+from azcore.search.memory import bytes_needed
 from azcore.search.settings import SearchSettings
 from azcore.selfplay import moves
 from azcore.selfplay.schedule import SelfPlaySettings
@@ -128,7 +129,7 @@ class Worker:
 
     def bytes_needed(self, legal_actions: int) -> int:
         """Bytes of full search trees whose positions have `legal_actions` legal actions."""
-        return self._search.bytes_needed(legal_actions)
+        return bytes_needed(self._search.trees, legal_actions)
 
     @property
     def longest_in_play(self) -> int:

@@ -16,6 +16,7 @@ from azcore.engine.server import Engine, Loaded
 from azcore.engine.thinker import Limits, Line
 from azcore.game import Game
 from azcore.search.evaluators import UniformEvaluator
+from azcore.search.memory import bytes_used
 from engine.predicting import Foreseen
 from gtp_kit import Judge, judged, talk
 from protocol_kit import Live, Recorder, make_engine
@@ -260,7 +261,7 @@ def test_pondering_fills_its_memory_and_rests(go5: Game) -> None:
     # On a busy machine the search may get no turn between two looks.
     while unchanged < 3 and time.perf_counter() < deadline:
         time.sleep(0.3)
-        before, used = used, thinker._search.bytes_used(0)
+        before, used = used, bytes_used(thinker._search.trees, 0)
         unchanged = unchanged + 1 if used == before and used > 0.5e6 else 0
     assert thinker.is_thinking
     assert 0.5e6 < used < 1.2e6

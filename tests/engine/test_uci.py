@@ -610,7 +610,7 @@ def test_stop_is_answered_at_once(make: Make) -> None:
     for _ in range(5):
         partner.say("ucinewgame", "go infinite")
         thinker = partner.server.engine.thinker
-        while not thinker.is_thinking or thinker._search._tree.num_nodes[0] < 10_000:
+        while not thinker.is_thinking or thinker._search.trees.tree.num_nodes[0] < 10_000:
             time.sleep(0.005)
         asked = time.perf_counter()
         partner.say("stop")

@@ -11,7 +11,7 @@ import pytest
 from azcore.game import BoolArray, ByteArray, Facts, FloatArray, Game
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
-from azcore.search.puct import exploration_rate, exploration_scale, first_play_value
+from azcore.search.puct import exploration_rate, first_play_value, shared_terms
 from search_kit import search_settings, tree_snapshot
 
 INFINITE = float("inf")
@@ -152,17 +152,28 @@ def test_exploration_rate() -> None:
     assert exploration_rate(19651.0, 1.25, INFINITE) == 1.25
 
 
+def exploration_scale(visits: int, **changed: Any) -> float:
+    """C(s) sqrt(N(s)) of a root with so many visits, its own included."""
+    settings = search_settings(**changed)
+    search = Search(game=Line(), num_trees=1, evaluator=Told([0.0], [0.0]), settings=settings)
+    search.trees.tree.nodes[0, 0].visits = visits
+    shared = shared_terms(search.trees.tree, 0, 0, search.trees.rule, search.trees.variants)
+    assert shared.scale == pytest.approx(shared.rate * math.sqrt(shared.visits))
+    return shared.scale
+
+
 @pytest.mark.rules
 def test_exploration_scale_of_both_papers() -> None:
     # A node evaluated once whose edges had 3 visits: N(s) = 4, sqrt = 2; AlphaGo Zero counts 3.
+    go_zero: dict[str, Any] = {"c_init": 1.25, "c_base": INFINITE, "count_parent_visit": False}
     # U = 1.25 * 0.5 * 2 / (1 + 1) = 0.625 for P = 0.5, N(s, a) = 1
-    assert exploration_scale(4.0, True, 1.25, INFINITE) * 0.5 / 2 == pytest.approx(0.625)
+    assert exploration_scale(4, c_init=1.25, c_base=INFINITE) * 0.5 / 2 == pytest.approx(0.625)
     # U = 1.25 * 0.5 * 1.7320508 / 2 = 0.54126588
-    assert exploration_scale(4.0, False, 1.25, INFINITE) * 0.5 / 2 == pytest.approx(0.54126588)
+    assert exploration_scale(4, **go_zero) * 0.5 / 2 == pytest.approx(0.54126588)
     # C(s) has the same N(s): (1 + 4 + 5) / 5 = 2, so 0.69314718 * 2
-    assert exploration_scale(4.0, True, 0.0, 5.0) == pytest.approx(1.38629436)
+    assert exploration_scale(4, c_init=0.0, c_base=5.0) == pytest.approx(1.38629436)
     # before any visit AlphaGo Zero explores nothing
-    assert exploration_scale(1.0, False, 1.25, INFINITE) == 0
+    assert exploration_scale(1, **go_zero) == 0
 
 
 @pytest.mark.rules
@@ -355,10 +366,10 @@ def test_virtual_losses_spread_the_leaves() -> None:
     # What is in flight is counted apart: a result holds what has been evaluated.
     assert search.result(0).visit_counts.tolist() == [0, 0, 0, 0]
     assert search.result(0).value == search.result(0).network_value
-    assert search._tree.nodes[0, 0].visits == 1
-    in_flight = search._in_flight
+    assert search.trees.tree.nodes[0, 0].visits == 1
+    in_flight = search.trees.variants.in_flight
     assert in_flight is not None
-    place = int(search._tree.nodes[0, 0].first_tried)
+    place = int(search.trees.tree.nodes[0, 0].first_tried)
     assert in_flight.tried[0, place : place + 4].tolist() == [1, 1, 1, 0]
     assert in_flight.tried.sum() == 3
     assert in_flight.nodes[0, 0] == 3
@@ -399,9 +410,9 @@ def test_virtual_visits_leave_the_value_alone() -> None:
         search.finish(np.zeros((2, 2), np.float32), np.array([-1, 0], np.float32))
         assert search.result(0).q_values.tolist() == [1, 0]
         search.select()
-        in_flight = search._in_flight
+        in_flight = search.trees.variants.in_flight
         assert in_flight is not None
-        tree, place = search._tree, int(search._tree.nodes[0, 0].first_tried)
+        tree, place = search.trees.tree, int(search.trees.tree.nodes[0, 0].first_tried)
         first = {int(tree.edge_action[0, i]): in_flight.tried[0, place + i] for i in (0, 1)}
         assert [first[0], first[1]] == wanted
         assert search.result(0).visit_counts.tolist() == [1, 1]

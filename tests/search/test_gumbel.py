@@ -14,7 +14,7 @@ import azcore
 import thicket
 from azcore.errors import SettingError
 from azcore.game import BoolArray, ByteArray, Facts, FloatArray, Game
-from azcore.search import roots
+from azcore.search import results
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.gumbel import (
     Gumbel,
@@ -161,7 +161,7 @@ def numbers(num_actions: int, **changed: Any) -> Gumbel:
 def improved(tree: Tree, order: list[int], gumbel: Gumbel) -> FloatArray:
     """pi' by action."""
     policy = np.empty(len(order))
-    roots.improve(tree, 0, gumbel, policy)
+    results.improve(tree, 0, gumbel, policy)
     by_action = np.empty(len(order))
     by_action[order] = policy
     return by_action
@@ -236,7 +236,7 @@ def test_value_of_the_root_is_that_of_the_improved_policy() -> None:
     """The numbers of the test before: policy 2/3, 1/6, 1/6; Q 1, and v_mix 1/2 for the others."""
     tree, order = bare_tree([np.log(2.0), 0.0, 0.0], [1, 0, 0], [1.0, 0.0, 0.0], 0.0)
     gumbel = numbers(3, c_visit=0.0, c_scale=float(np.log(2.0)))
-    best, value = roots.improve(tree, 0, gumbel, np.empty(3))
+    best, value = results.improve(tree, 0, gumbel, np.empty(3))
     assert order[best] == 0
     assert value == pytest.approx(2 / 3 + 2 / 6 * 0.5)
 
@@ -403,7 +403,7 @@ def compare_games(game: Game, settings: Any, *, noise: bool, seed: int, most_mov
             action = int(rng.choice(result.actions))
             search.advance(row, action)
             references[row].advance(action)
-            assert search._tree.nodes[row, 0].num_edges == PENDING  # nothing is kept
+            assert search.trees.tree.nodes[row, 0].num_edges == PENDING  # nothing is kept
             moves += 1
             if game.is_terminal(references[row].root.state):
                 playing.remove(row)

@@ -9,7 +9,7 @@ import pytest
 
 import azcore
 from azcore.search.mcts import Search
-from azcore.search.tree import PENDING
+from azcore.search.tree import PENDING, with_more_edges
 from reference_mcts import HashEvaluator
 from search_kit import ALPHA_GO_ZERO, check_tree, random_position, search_settings, tree_snapshot
 
@@ -47,7 +47,7 @@ def test_random_searches(name: str, options: dict[str, Any], leaves: int) -> Non
         while search.wave():
             assert (search._slots.tree == -1).all()
         for row in range(5):
-            assert search.finished(row)
+            assert not search.trees.wave.active[row]
             check_tree(search, row, noisy_root=True)
             result = search.result(row)
             assert result.visit_counts.sum() == wanted[row]
@@ -59,7 +59,7 @@ def test_random_searches(name: str, options: dict[str, Any], leaves: int) -> Non
             search.advance(row, action)
             if game.is_terminal(search.states.get(row)):
                 search.start(row, random_position(game, row, rng))
-            if search._tree.nodes[row, 0].num_edges != PENDING:
+            if search.trees.tree.nodes[row, 0].num_edges != PENDING:
                 check_tree(search, row)
 
 
@@ -72,13 +72,13 @@ def test_no_leaf_is_evaluated_twice_at_once(name: str, options: dict[str, Any]) 
         search.begin(row)
     most = 0
     while search.select():
-        in_flight = search._in_flight
+        in_flight = search.trees.variants.in_flight
         assert in_flight is not None
         for row in range(2):
             # A result read in mid flight holds what has been evaluated, and nothing else.
             result = search.result(row)
             flying = int(in_flight.nodes[row, 0])
-            assert result.visit_counts.sum() + flying == 120 - search._budget[row]
+            assert result.visit_counts.sum() + flying == 120 - search.trees.wave.budget[row]
             assert flying == in_flight.tried[row].sum() - in_flight.nodes[row, 1:].sum()
             assert (np.abs(result.q_values) <= 1).all()
             slots = range(8 * row, 8 * row + 8)
@@ -131,8 +131,8 @@ def test_an_action_never_tried_begins_an_empty_tree() -> None:
     result = search.run([0], 3)[0]
     action = int(result.actions[result.visit_counts == 0][0])
     search.advance(0, action)
-    assert search._tree.num_nodes[0] == 1
-    assert search._tree.nodes[0, 0].num_edges == PENDING
+    assert search.trees.tree.num_nodes[0] == 1
+    assert search.trees.tree.nodes[0, 0].num_edges == PENDING
     assert search.result(0).actions.tolist() == []
     assert search.run([0])[0].visit_counts.sum() == 40
     assert action not in search.result(0).actions
@@ -145,11 +145,12 @@ def test_edges_grow_without_a_trace() -> None:
     for roomy in (False, True):
         search = Search(game=game, num_trees=3, evaluator=HashEvaluator(game), settings=settings)
         if roomy:
-            search._grow_edges(20_000)
-        room = search._tree.edge_action.shape[1]
+            tree = with_more_edges(search.trees.tree, 20_000)
+            search.trees = search.trees._replace(tree=tree)
+        room = search.trees.tree.edge_action.shape[1]
         search.start(2, random_position(game, 2, np.random.default_rng(0)))
         search.run([1])  # one tree alone makes all of them grow
-        grown = search._tree.edge_action.shape[1]
+        grown = search.trees.tree.edge_action.shape[1]
         assert grown == room if roomy else grown > 2 * room
         search.run([0, 2])
         found.append([tree_snapshot(search, row) for row in range(3)])
@@ -169,12 +170,12 @@ def test_room_of_a_tree(reuse_limit: float) -> None:
             # Asking again and again at one root: more of it is kept, or all of it forgotten.
             for _ in range(4):
                 search.run([0])
-                assert search._tree.num_nodes[0] <= search._tree.nodes.shape[1]
+                assert search.trees.tree.num_nodes[0] <= search.trees.tree.nodes.shape[1]
                 assert search.result(0).visit_counts.sum() >= 50
             check_tree(search, 0)
             result = search.result(0)
             search.advance(0, int(result.actions[result.visit_counts.argmax()]))
-            kept = int(search._tree.num_nodes[0])
+            kept = int(search.trees.tree.num_nodes[0])
             assert kept <= 1 + 50 * reuse_limit
             most = max(most, kept)
     assert most > 1 or reuse_limit == 0
@@ -192,8 +193,8 @@ def test_another_evaluator_forgets_what_the_last_one_said() -> None:
     judged = search.evaluate()
     search.set_evaluator(HashEvaluator(game, 2))  # with a leaf of tree 1 in flight
     search.finish(*judged)
-    assert search.finished(1)
-    assert search._tree.num_nodes.tolist() == [1, 1]
+    assert not search.trees.wave.active[1]
+    assert search.trees.tree.num_nodes.tolist() == [1, 1]
     fresh = Search(
         game=game, num_trees=2, evaluator=HashEvaluator(game, 2), settings=search_settings()
     )

@@ -122,7 +122,7 @@ def outcomes(game: Game) -> dict[Any, int]:
 
 def proven_nodes(search: Search, row: int) -> dict[tuple[int, ...], int]:
     """What is proven of each node, by path: 1 for seat 0, -1 for seat 1, 0 nothing."""
-    tree, proofs = search._tree, search._proofs
+    tree, proofs = search.trees.tree, search.trees.variants.proofs
     assert proofs is not None
     found = {}
     waiting: list[tuple[tuple[int, ...], int]] = [((), 0)]
@@ -216,7 +216,7 @@ def test_proofs_follow_from_the_rules_of_go(leaves: int) -> None:
             search.advance(row, action)
             if game.is_terminal(search.states.get(row)):
                 playing.remove(row)
-            elif search._tree.nodes[row, 0].num_edges > 0:
+            elif search.trees.tree.nodes[row, 0].num_edges > 0:
                 check_proofs(search, row, met)
     assert met[1] > 10
     assert met[-1] > 10
@@ -246,7 +246,7 @@ def test_the_rest_of_a_tree_is_as_ever() -> None:
     search = solver(game, 1, num_simulations=100)
     search.start(0, random_position(game, 3, np.random.default_rng(0)))
     search.run([0])
-    tree = search._tree
+    tree = search.trees.tree
     tried = tree.tried[0, : tree.num_places[0]]  # what lies behind them was never written
     lost = tried["q"] == -np.inf
     assert lost.any()

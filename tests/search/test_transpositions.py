@@ -15,6 +15,7 @@ from azcore.errors import SettingError
 from azcore.game import BoolArray, ByteArray, Facts, FloatArray, Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.mcts import Search
+from azcore.search.memory import bytes_needed
 from azcore.search.settings import SearchSettings
 from azcore.search.tree import NO_NODE, edge_statistics
 from reference_graph import GraphReference, GumbelGraphReference
@@ -225,8 +226,8 @@ def graph_settings(**changed: Any) -> SearchSettings:
 
 def check_equal(search: Search, row: int, root: Node) -> int:
     """The graph of the arrays is that of the reference, edge by edge; how many nodes it has."""
-    tree = search._tree
-    assert search._transpositions is not None
+    tree = search.trees.tree
+    assert search.trees.variants.transpositions is not None
     found = {0: root}
     waiting = [0]
     while waiting:
@@ -253,7 +254,7 @@ def check_equal(search: Search, row: int, root: Node) -> int:
                 assert found.setdefault(child, node.children[a]) is node.children[a]
     assert len(set(map(id, found.values()))) == len(found) == tree.num_nodes[row]
     # The table holds each of them but the root, and nothing else.
-    table = search._transpositions.table[row]
+    table = search.trees.variants.transpositions.table[row]
     assert sorted(table[table != NO_NODE]) == list(range(1, len(found)))
     return len(found)
 
@@ -384,7 +385,7 @@ def test_a_kept_root_that_another_way_made_is_forgotten() -> None:
             action = 1 if reference.ply == 0 and 1 in legal else int(rng.choice(legal))
             search.advance(0, action)
             reference.advance(action)
-            assert (search._tree.num_nodes[0] > 1) == (len(reference.nodes) > 0)
+            assert (search.trees.tree.num_nodes[0] > 1) == (len(reference.nodes) > 0)
             if reference.root.is_known:
                 check_equal(search, 0, reference.root)
                 kept += 1
@@ -406,8 +407,10 @@ def test_a_tree_in_which_nothing_is_met_twice_is_the_plain_tree(leaves: int) -> 
             transpositions=transpositions,
         )
         search = Search(game=game, num_trees=2, evaluator=Judge(game), settings=settings)
-        if search._transpositions is not None:
-            search._transpositions.node_shared[:] = True  # as another tree may leave it behind
+        if search.trees.variants.transpositions is not None:
+            search.trees.variants.transpositions.node_shared[:] = (
+                True  # as another tree may leave it behind
+            )
         seen = []
         for _ in range(4):
             for result in search.run([0, 1]):
@@ -458,7 +461,7 @@ def test_positions_that_come_back_make_no_cycle() -> None:
     for row, place in enumerate((3, 2, 0)):
         search.start(row, (0, place))
     results = search.run([0, 1, 2])
-    tree = search._tree
+    tree = search.trees.tree
     for row, result in enumerate(results):
         assert result.visit_counts.sum() == 5000
         assert (np.abs(result.q_values) <= 1 + 1e-6).all()
@@ -477,21 +480,18 @@ def test_room_of_a_graph() -> None:
         num_simulations=40, reuse_limit=1.0, leaves_per_tree=3, virtual_loss=1
     )
     search = Search(game=game, num_trees=1, evaluator=Judge(game), settings=settings)
-    assert search.bytes_needed(4) > Search(
-        game=game,
-        num_trees=1,
-        evaluator=Judge(game),
-        settings=search_settings(num_simulations=40, reuse_limit=1.0),
-    ).bytes_needed(4)
+    plain = search_settings(num_simulations=40, reuse_limit=1.0)
+    tree = Search(game=game, num_trees=1, evaluator=Judge(game), settings=plain)
+    assert bytes_needed(search.trees, 4) > bytes_needed(tree.trees, 4)
     for _ in range(3):
         search.start(0)
         while not game.is_terminal(search.states.get(0)):
             for _ in range(5):
                 search.run([0])
-                assert search._tree.num_nodes[0] <= search._tree.nodes.shape[1]
+                assert search.trees.tree.num_nodes[0] <= search.trees.tree.nodes.shape[1]
             result = search.result(0)
             search.advance(0, int(result.actions[result.visit_counts.argmax()]))
-            assert search._tree.num_nodes[0] <= 1 + 40
+            assert search.trees.tree.num_nodes[0] <= 1 + 40
 
 
 def solved(game: Game, state: Any) -> int:
@@ -530,7 +530,7 @@ def test_forgotten_in_flight() -> None:
     settings = graph_settings(leaves_per_tree=8, virtual_loss=1)
     search = Search(game=game, num_trees=2, evaluator=Judge(game), settings=settings)
     fresh = Search(game=game, num_trees=2, evaluator=Judge(game), settings=settings)
-    known, in_flight = search._transpositions, search._in_flight
+    known, in_flight = search.trees.variants.transpositions, search.trees.variants.in_flight
     assert known is not None
     assert in_flight is not None
     for row in (0, 1):
@@ -557,7 +557,7 @@ def test_forgotten_in_flight() -> None:
 
 
 def tree_edges(search: Search, row: int) -> list[list[Any]]:
-    tree = search._tree
+    tree = search.trees.tree
     return [
         array.tolist()
         for n in range(int(tree.num_nodes[row]))

@@ -13,7 +13,7 @@ import azcore
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
 from azcore.game import ByteArray, FloatArray
-from azcore.search import walks
+from azcore.search import backups, walks
 from azcore.search.evaluators import CachedEvaluator, Evaluator
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchResult
@@ -277,7 +277,7 @@ def test_what_is_compiled_ahead_is_what_is_called(
 
     monkeypatch.setattr(Search, "compile", noted)
     player.compile(turn)
-    first = (moves.play, moves.begin, walks.find_leaves, walks.expand_and_back_up)[turn]
+    first = (moves.play, moves.begin, walks.find_leaves, backups.expand_and_back_up)[turn]
     assert next(iter(ahead)) is first
     assert len(ahead) == 4
     monkeypatch.setattr(Search, "compile", compile_kernel)

@@ -11,6 +11,7 @@ from azcore.commands.bench.search import TREES, FreeEvaluator, MiddleGames
 from azcore.commands.bench.selfplay import rate_here
 from azcore.commands.bench.settings import BenchSettings
 from azcore.search.mcts import Search
+from azcore.search.memory import bytes_needed
 from azcore.selfplay.actor import Actor
 from azcore.storage.replay import ReplayBuffer
 
@@ -51,7 +52,7 @@ def full_trees_mb(config: Config, options: BenchSettings, num_games: int) -> tup
         evaluator=FreeEvaluator(settings.game, 1),
         settings=settings.search,
     )
-    return search.bytes_needed(round(legal)) / 2**20, legal
+    return bytes_needed(search.trees, round(legal)) / 2**20, legal
 
 
 def replay_bytes_per_position(config: Config) -> float:

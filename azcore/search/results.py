@@ -1,0 +1,272 @@
+"""Compiled reading of the root of one tree: the result of a search, and the line it expects.
+
+Begin at `read_result`: each rule has a function of its own. Letters as in `roots.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from azcore.search.compiling import kernel
+from azcore.search.gumbel import Gumbel, best_considered_edge, improved_weight, q_transform
+from azcore.search.proofs import LOST, Proofs, best_of, keep_by_proofs, proof_of, proof_of_edge
+from azcore.search.puct import Selection, forced_visits, puct, shared_terms
+from azcore.search.roots import Root, Trees, sort_root
+from azcore.search.tree import Tree, precedes
+from azcore.search.variants import Variants
+
+
+@register_jitable
+def read_result(trees: Trees, b: int) -> tuple[int, int, float]:
+    """Read the result of searching tree b so far.
+
+    Args:
+        trees: only read, but for `root`, which is written.
+        b: the tree.
+
+    Returns:
+        K, 0 while the root waits; the index of the best action, that of a Gumbel search its choice;
+        the value of the root, as in `SearchResult`.
+    """
+    root = trees.root
+    count = sort_root(trees.tree, b, root)
+    if count == 0:
+        return 0, -1, float(trees.tree.nodes[b, 0].value)
+    total = read_root(trees.tree, b, root.order[:count], root)
+    root.kept[:count] = root.visits[:count]
+    root.proven[:count] = 0
+    best, value = read_by_rule(trees, b, count, total, trees.variants.gumbel)
+    return count, best, value
+
+
+@register_jitable
+def read_by_rule(
+    trees: Trees, b: int, count: int, total: float, gumbel: Gumbel | None
+) -> tuple[int, float]:
+    """The index of the best action and the value; `total` is the sum of W(s, a)."""
+    if gumbel is None:
+        return read_puct(trees, b, count, total)
+    return read_gumbel(trees, b, count, gumbel)
+
+
+@register_jitable
+def read_gumbel(trees: Trees, b: int, count: int, gumbel: Gumbel) -> tuple[int, float]:
+    """`read_by_rule` of a Gumbel search, which writes the improved policy."""
+    root, best = trees.root, -1
+    edge, value = improve(trees.tree, b, gumbel, root.weights[:count])
+    for rank in range(count):
+        root.policy[rank] = root.weights[root.order[rank]]
+        if root.order[rank] == edge:
+            best = rank
+    return best, value
+
+
+@register_jitable
+def read_puct(trees: Trees, b: int, count: int, total: float) -> tuple[int, float]:
+    """`read_by_rule` of PUCT, which takes back forced visits and obeys proofs."""
+    tree, rule, variants, root = trees.tree, trees.rule, trees.variants, trees.root
+    order, visits = root.order[:count], root.visits[:count]
+    kept, proven = root.kept[:count], root.proven[:count]
+    value, simulations = float(tree.nodes[b, 0].value), visits.sum()
+    if simulations > 0:
+        value = total / simulations
+    prune_forced(tree, b, order, rule, variants, variants.forced, kept)
+    read_proofs(tree, b, order, variants.proofs, root)
+    if proof_of(b, 0, variants.proofs) != 0:
+        value = float(proof_of(b, 0, variants.proofs))
+    best = best_of(visits, root.priors, proven)
+    keep_by_proofs(best, visits, proven, kept, variants.proofs)
+    return best, value
+
+
+read = kernel(read_result)
+
+
+@register_jitable
+def read_root(tree: Tree, b: int, order: npt.NDArray[np.int64], root: Root) -> float:
+    """Read the statistics at the root of tree b.
+
+    Args:
+        tree: only read.
+        b: the tree.
+        order: int64 [K], i of each edge, in ascending order of actions.
+        root: written.
+
+    Returns:
+        The sum of W(s, a).
+    """
+    node = tree.nodes[b, 0]
+    total = 0.0
+    for rank in range(order.shape[0]):
+        i = order[rank]
+        root.actions[rank] = tree.edge_action[b, node.first_edge + i]
+        root.priors[rank] = tree.edge_prior[b, node.first_edge + i]
+        root.visits[rank] = 0
+        root.q[rank] = 0.0
+        if i < node.num_tried:
+            edge = tree.tried[b, node.first_tried + i]
+            root.visits[rank] = edge.visits
+            root.q[rank] = edge.q
+            total += edge.total
+    return total
+
+
+@register_jitable
+def read_proofs(
+    tree: Tree, b: int, order: npt.NDArray[np.int64], proofs: Proofs | None, root: Root
+) -> None:
+    """Read what is proven of the edges at the root of tree b; the outcome becomes their Q.
+
+    Args:
+        tree: only read.
+        b: the tree.
+        order: as for `read_root`.
+        proofs: only read; None: nothing is proven.
+        root: written.
+    """
+    if proofs is None:
+        return
+    for rank in range(order.shape[0]):
+        if order[rank] < tree.nodes[b, 0].num_tried:
+            root.proven[rank] = proof_of_edge(tree, b, 0, order[rank], proofs)
+            if root.proven[rank] != 0:
+                root.q[rank] = root.proven[rank]
+
+
+@register_jitable
+def prune_forced(
+    tree: Tree,
+    b: int,
+    order: npt.NDArray[np.int64],
+    rule: Selection,
+    variants: Variants,
+    factors: npt.NDArray[np.float64] | None,
+    kept: npt.NDArray[np.int32],
+) -> None:
+    """The visits of the root of tree b without those that only `forced_edge` explains.
+
+    Wu 2019, section 3.2: from each action but the most visited one, up to its `forced_visits` are
+    taken, as long as PUCT, with Q as it is, does not come to prefer it to the most visited one;
+    those left with a single visit lose that too.
+
+    Args:
+        tree: only read.
+        b: the tree.
+        order: as for `read_root`.
+        rule: the constants of PUCT.
+        variants: of the search.
+        factors: float64 [B], of `forced_visits`; where it is 0 or None, nothing changes.
+        kept: int32 [K], changed, in ascending order of actions.
+    """
+    if factors is None:
+        return
+    root = tree.nodes[b, 0]
+    if factors[b] == 0.0 or root.num_tried == 0:
+        return
+    shared = shared_terms(tree, b, 0, rule, variants)
+    best, most = 0, -1
+    for i in range(root.num_tried):
+        edge = tree.tried[b, root.first_tried + i]
+        first = edge.visits > most or (edge.visits == most and precedes(tree, b, 0, i, best))
+        if first and edge.q != LOST:
+            best, most = i, edge.visits
+    of_best = tree.tried[b, root.first_tried + best]
+    highest = puct(of_best.q, of_best.bonus, shared)
+    for rank in range(order.shape[0]):
+        i = order[rank]
+        kept[rank] = 0
+        if i >= root.num_tried:
+            continue
+        edge = tree.tried[b, root.first_tried + i]
+        visits = edge.visits
+        if i != best:
+            prior = float(tree.edge_prior[b, root.first_edge + i])
+            least = visits - int(forced_visits(prior, root.visits - 1.0, factors[b]))
+            while visits > max(0, least) and puct(edge.q, prior / visits, shared) < highest:
+                visits -= 1
+            if visits == 1:
+                visits = 0
+        kept[rank] = visits
+
+
+@register_jitable
+def improve(
+    tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64]
+) -> tuple[int, float]:
+    """Compute the improved policy of the root of tree b, the edge to play and the root's value.
+
+    The value is that of the improved policy: the sum of pi'(a) completedQ(a). The mean over the
+    simulations would not do: sequential halving gives worse actions most of them, by design.
+
+    Args:
+        tree: not changed.
+        b: the tree; its root is evaluated.
+        gumbel: the rule.
+        policy: float64 [K], filled in the order of the edges: pi' of all legal actions.
+
+    Returns:
+        i of the best g + log P + sigma(completedQ) among the edges with the most visits, and the
+        value in the view of the player to move.
+    """
+    completion, _, slope, highest = q_transform(tree, b, 0, gumbel)
+    root = tree.nodes[b, 0]
+    total, value, most = 0.0, 0.0, 0
+    for i in range(policy.shape[0]):
+        q = completion
+        if i < root.num_tried:
+            edge = tree.tried[b, root.first_tried + i]
+            most = max(most, edge.visits)
+            if edge.visits > 0:
+                q = edge.q
+        prior = float(tree.edge_prior[b, root.first_edge + i])
+        policy[i] = improved_weight(prior, q, slope, highest)
+        total += policy[i]
+        value += policy[i] * q
+    for i in range(policy.shape[0]):
+        policy[i] /= total
+    return int(best_considered_edge(tree, b, most, gumbel)), value / total
+
+
+@kernel
+def principal_variation(trees: Trees, b: int, action: int, line: npt.NDArray[np.int32]) -> int:
+    """Write the root's `action` and then the most visited action of each node to `line`.
+
+    Ties go to the higher prior, then the lower action. Won actions precede all, others lost ones.
+
+    Args:
+        trees: only read.
+        b: the tree.
+        action: a legal action of the root.
+        line: int32, room for one more than the tree has nodes.
+
+    Returns:
+        The number of actions written.
+    """
+    tree, proofs = trees.tree, trees.variants.proofs
+    line[0] = action
+    length, n = 1, 0
+    while True:
+        best, node, highest = -1, tree.nodes[b, n], 0
+        for i in range(node.num_tried):
+            if n == 0:
+                if tree.edge_action[b, node.first_edge + i] == action:
+                    best = i
+                continue
+            visits = tree.tried[b, node.first_tried + i].visits
+            if visits == 0:
+                continue
+            proof = proof_of_edge(tree, b, n, i, proofs)
+            most = tree.tried[b, node.first_tried + best].visits if best >= 0 else 0
+            first = visits > most or (visits == most and precedes(tree, b, n, i, best))
+            if best < 0 or proof > highest or (proof == highest and first):
+                best, highest = i, proof
+        if best < 0:
+            return length
+        if n != 0:
+            line[length] = tree.edge_action[b, node.first_edge + best]
+            length += 1
+        n = tree.tried[b, node.first_tried + best].child
+        if tree.nodes[b, n].num_edges <= 0:  # not evaluated yet, or over
+            return length

@@ -1,0 +1,30 @@
+"""The methods that a search may use besides the plain tree, in one tuple for all kernels.
+
+A kernel is compiled for each choice of methods. numba leaves out code for an absent one only where
+the method itself is an argument, not where it is a field. So what a method adds to the search is a
+function that takes it, and with None does nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.search.gumbel import Gumbel
+from azcore.search.proofs import Proofs
+from azcore.search.transpositions import Transpositions
+from azcore.search.tree import InFlight
+
+
+class Variants(NamedTuple):
+    """The methods of B trees; None: not used."""
+
+    best_only: npt.NDArray[np.bool_] | None  # [B], searches that end once `is_settled`
+    forced: npt.NDArray[np.float64] | None  # [B], factor of `forced_visits`; 0: none
+    gumbel: Gumbel | None  # the rule in place of PUCT
+    in_flight: InFlight | None  # of several leaves at once
+    transpositions: Transpositions | None
+    proofs: Proofs | None
+    squares: npt.NDArray[np.float64] | None  # [B, M], see `spread_factor`
