@@ -283,11 +283,12 @@ def _puct_terms(trees: Trees, b: int, n: int) -> tuple[puct.Shared, list[tuple[f
     tree, rule = trees.tree, trees.rule
     shared = puct.shared_terms(tree, b, n, rule, trees.variants)
     terms = []
-    for i, prior in enumerate(_priors(tree, b, n)):
-        q, bonus = shared.first_play, prior
+    for i in range(tree.nodes[b, n].num_edges):
         if i < tree.nodes[b, n].num_tried:
-            q, bonus = puct.q_and_bonus(tree, b, n, i, rule, None, shared.first_play)
-        terms.append((q, puct.exploration(bonus, shared)))
+            edge = puct.tried_edge(tree, b, n, i, rule, None, shared.first_play)
+        else:
+            edge = puct.untried_edge(tree, b, n, i, shared.first_play)
+        terms.append((edge.q, puct.exploration(edge, shared, trees.variants.formula)))
     return shared, terms
 
 

@@ -28,10 +28,11 @@ from azcore.game import FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
 from azcore.game.positions import make_positions
-from azcore.search import backups, results, roots, walks
+from azcore.search import backups, gumbel, puct, results, roots, walks
 from azcore.search.evaluators import Evaluator
 from azcore.search.memory import make_trees
 from azcore.search.proofs import proof_of
+from azcore.search.rules import refuse_patches
 from azcore.search.settings import SearchResult, SearchSettings
 from azcore.search.tree import PENDING, bring_next_candidate, with_more_edges
 from azcore.settings import require
@@ -53,7 +54,8 @@ class Search:
         settings: how to search.
 
     Raises:
-        SettingError: transpositions are enabled, but the game has no `position_key`.
+        SettingError: transpositions are enabled, but the game has no `position_key`; `puct.rule`
+            cannot be used; or a function of this package was replaced, see `rules.py`.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Search:
             f"false for {game.name}, which states no position_key",
             settings.transpositions,
         )
+        refuse_patches(puct, gumbel, results, roots, walks, backups)
         self.game = game
         self.settings = settings
         self.num_trees = num_trees

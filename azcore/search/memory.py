@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from azcore.game import Game
+from azcore.search import rules
 from azcore.search.backups import Slots, make_slots
 from azcore.search.gumbel import make_gumbel
 from azcore.search.proofs import make_proofs
@@ -53,6 +54,7 @@ def make_trees(game: Game, num_trees: int, settings: SearchSettings) -> tuple[Tr
         else None,
         proofs=make_proofs(num_trees, max_nodes, longest) if settings.solve else None,
         squares=np.zeros((num_trees, max_nodes)) if settings.c_spread else None,
+        formula=None if settings.rule is None else rules.formula_named(settings.rule),
     )
     trees = Trees(
         tree=tree,

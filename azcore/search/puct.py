@@ -12,6 +12,7 @@ All but those two are plain functions that compiled kernels may call.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -47,25 +48,38 @@ class Shared(NamedTuple):
     visits: float  # N(s) under the root in U
     scale: float  # C(s) sqrt(N(s)), in our Q
     first_play: float  # Q of an untried action
+    is_root: bool
+
+
+class Edge(NamedTuple):
+    """What the score of one action of a node depends on, simulations in flight included."""
+
+    q: float  # Q(s, a); `first_play_value` for an untried action
+    prior: float  # P(s, a)
+    visits: float  # N(s, a)
+    bonus: float  # P(s, a) / (1 + N(s, a)), which a tree stores beside N
 
 
 @register_jitable(forceinline=True)
-def exploration(bonus: float, shared: Shared) -> float:
+def exploration(edge: Edge, shared: Shared, formula: Callable[..., float] | None) -> float:
     """U(s, a), which the score of an action adds to its Q (AlphaGo Zero, Silver 2017; AlphaZero).
 
         U(s, a) = C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a))
 
     Args:
-        bonus: P(s, a) / (1 + N(s, a)), which a tree stores beside N; P for an untried action.
+        edge: of the action.
         shared: of the node.
+        formula: of a package, which replaces this one, see `rules.py`; None: none.
     """
-    return shared.scale * bonus
+    if formula is None:
+        return shared.scale * edge.bonus
+    return formula(edge.q, edge.prior, edge.visits, shared.visits, shared.rate, shared.is_root)
 
 
 @register_jitable(forceinline=True)
-def puct(q: float, bonus: float, shared: Shared) -> float:
-    """Q(s, a) + U(s, a), the score of an action; Q is `first_play_value` for an untried one."""
-    return q + exploration(bonus, shared)
+def puct(edge: Edge, shared: Shared, formula: Callable[..., float] | None) -> float:
+    """Q(s, a) + U(s, a), the score of an action."""
+    return edge.q + exploration(edge, shared, formula)
 
 
 @register_jitable(forceinline=True)
@@ -86,6 +100,7 @@ def shared_terms(tree: Tree, b: int, n: int, rule: Selection, variants: Variants
         first_play=first_play_value(
             float(node.value), reduction, rule.first_play, rule.first_play_relative
         ),
+        is_root=n == 0,
     )
 
 
@@ -101,14 +116,14 @@ def best_edge(tree: Tree, b: int, n: int, rule: Selection, variants: Variants) -
     best = 0  # valid even if the network returned NaN
     best_score = -np.inf
     for i in range(tried):
-        q, bonus = q_and_bonus(tree, b, n, i, rule, variants.in_flight, shared.first_play)
-        score = puct(q, bonus, shared)
+        edge = tried_edge(tree, b, n, i, rule, variants.in_flight, shared.first_play)
+        score = puct(edge, shared, variants.formula)
         if score > best_score or (score == best_score and precedes(tree, b, n, i, best)):
             best = i
             best_score = score
     if tried < node.num_edges:
-        prior = float(tree.edge_prior[b, node.first_edge + tried])
-        score = puct(shared.first_play, prior, shared)
+        edge = untried_edge(tree, b, n, tried, shared.first_play)
+        score = puct(edge, shared, variants.formula)
         if score > best_score or (score == best_score and precedes(tree, b, n, tried, best)):
             best = tried
     return best
@@ -201,7 +216,14 @@ def visits_in_flight(b: int, n: int, rule: Selection, in_flight: InFlight | None
 
 
 @register_jitable(forceinline=True)
-def q_and_bonus(
+def untried_edge(tree: Tree, b: int, n: int, i: int, first_play: float) -> Edge:
+    """Edge i of a node, which has no visits and waits for none."""
+    prior = float(tree.edge_prior[b, tree.nodes[b, n].first_edge + i])
+    return Edge(first_play, prior, 0.0, prior)
+
+
+@register_jitable(forceinline=True)
+def tried_edge(
     tree: Tree,
     b: int,
     n: int,
@@ -209,8 +231,8 @@ def q_and_bonus(
     rule: Selection,
     in_flight: InFlight | None,
     first_play: float,
-) -> tuple[float, float]:
-    """Q(s, a) and P(s, a) / (1 + N(s, a)) of a tried edge, simulations in flight included.
+) -> Edge:
+    """Edge i of a node, which is tried.
 
     A simulation in flight counts as n_vl visits. They are either lost (AlphaGo: Silver 2016, Nature
     16961, Methods "Searching with policy and value networks") or have no value, so that they raise
@@ -218,7 +240,8 @@ def q_and_bonus(
     """
     node = tree.nodes[b, n]
     edge = tree.tried[b, node.first_tried + i]
-    q, bonus = edge.q, edge.bonus
+    q, bonus, visits = edge.q, edge.bonus, float(edge.visits)
+    prior = float(tree.edge_prior[b, node.first_edge + i])
     if in_flight is not None and in_flight.tried[b, node.first_tried + i] > 0:
         waiting = rule.virtual_loss * in_flight.tried[b, node.first_tried + i]
         evaluated, total = edge.visits, edge.total
@@ -226,9 +249,9 @@ def q_and_bonus(
             evaluated += waiting
             total -= waiting
         q = total / evaluated if evaluated > 0 else first_play
-        prior = float(tree.edge_prior[b, node.first_edge + i])
-        bonus = prior / (1.0 + edge.visits + waiting)
-    return q, bonus
+        visits += waiting
+        bonus = prior / (1.0 + visits)
+    return Edge(q, prior, visits, bonus)
 
 
 @register_jitable

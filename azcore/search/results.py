@@ -12,7 +12,7 @@ from numba.extending import register_jitable
 from azcore.search.compiling import kernel
 from azcore.search.gumbel import Gumbel, best_considered_edge, improved_weight, q_transform
 from azcore.search.proofs import LOST, Proofs, best_of, keep_by_proofs, proof_of, proof_of_edge
-from azcore.search.puct import Selection, forced_visits, puct, shared_terms
+from azcore.search.puct import Edge, Selection, forced_visits, puct, shared_terms, tried_edge
 from azcore.search.roots import Root, Trees, sort_root
 from azcore.search.tree import Tree, precedes
 from azcore.search.variants import Variants
@@ -172,19 +172,21 @@ def prune_forced(
         first = edge.visits > most or (edge.visits == most and precedes(tree, b, 0, i, best))
         if first and edge.q != LOST:
             best, most = i, edge.visits
-    of_best = tree.tried[b, root.first_tried + best]
-    highest = puct(of_best.q, of_best.bonus, shared)
+    of_best = tried_edge(tree, b, 0, best, rule, None, shared.first_play)
+    highest = puct(of_best, shared, variants.formula)
     for rank in range(order.shape[0]):
         i = order[rank]
         kept[rank] = 0
         if i >= root.num_tried:
             continue
-        edge = tree.tried[b, root.first_tried + i]
-        visits = edge.visits
+        q, prior, _, _ = tried_edge(tree, b, 0, i, rule, None, shared.first_play)
+        visits = tree.tried[b, root.first_tried + i].visits
         if i != best:
-            prior = float(tree.edge_prior[b, root.first_edge + i])
             least = visits - int(forced_visits(prior, root.visits - 1.0, factors[b]))
-            while visits > max(0, least) and puct(edge.q, prior / visits, shared) < highest:
+            while visits > max(0, least):
+                with_less = Edge(q, prior, visits - 1.0, prior / visits)
+                if puct(with_less, shared, variants.formula) >= highest:
+                    break
                 visits -= 1
             if visits == 1:
                 visits = 0

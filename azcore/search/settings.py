@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from azcore.errors import SettingError
 from azcore.game import FloatArray, IntArray
+from azcore.plugins import named
 from azcore.search.proofs import rank
 from azcore.search.puct import value_from, value_unit
 from azcore.settings import (
@@ -32,7 +33,7 @@ NOISE = (  # settings of self-play alone, in `conf/noise`
 PUCT = (  # the group `puct`, which Gumbel's search does not know
     *("c_init", "c_base", "c_spread", "c_spread_prior", "c_spread_visits", "value_range"),
     *("count_parent_visit", "first_play", "first_play_relative", "first_play_by_mass"),
-    *("virtual_loss", "virtual_loss_is_loss", "reuse_subtree", "reuse_limit"),
+    *("virtual_loss", "virtual_loss_is_loss", "reuse_subtree", "reuse_limit", "rule"),
 )
 # What does not happen in a search whose group has no key for it.
 LEFT_OUT: Mapping[str, Any] = {
@@ -44,7 +45,9 @@ LEFT_OUT: Mapping[str, Any] = {
     "stop_early": False,
     "solve": False,
     "gumbel": None,
+    "rule": None,
 }
+RULES = "azcore.search_rules"  # group of entry points
 TARGET_PARTS = 65_535  # of a policy that is stored as whole numbers
 
 
@@ -94,6 +97,7 @@ class SearchSettings:
     stop_early: bool
     solve: bool
     gumbel: GumbelSettings | None  # None: PUCT everywhere
+    rule: str | None  # of a package, see `rules.py`; None: azcore's formula
 
     def __post_init__(self) -> None:
         is_gumbel, several = self.gumbel is not None, self.leaves_per_tree > 1
@@ -156,6 +160,10 @@ class SearchSettings:
                 is_gumbel and self.root_temperature != 1,
                 "1 with search=gumbel, whose noise is on the policy as it is",
             ),
+            "puct.rule": (
+                is_gumbel and self.rule is not None,
+                "null with search=gumbel, which selects by formulas of its own",
+            ),
             "search.leaves_per_tree": (
                 is_gumbel and several,
                 "1 with search=gumbel, which counts each visit before the next",
@@ -194,6 +202,7 @@ class SearchSettings:
         return replace(
             self,
             gumbel=None,
+            rule=None,
             stop_early=False,
             solve=False,
             c_spread=0.0,
@@ -222,6 +231,8 @@ def search_settings(config: Mapping[str, Any]) -> SearchSettings:
     for key in puct:
         if key not in PUCT:
             raise SettingError(unknown_key(f"puct.{key}", [f"puct.{name}" for name in PUCT]))
+    if puct.get("rule") is not None:
+        named(RULES, puct["rule"], "puct.rule")
     own = {**LEFT_OUT, **search}
     if isinstance(own["gumbel"], Mapping):
         own["gumbel"] = {"scale": 0.0, **own["gumbel"]}

@@ -7,6 +7,7 @@ function that takes it, and with None does nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -28,3 +29,4 @@ class Variants(NamedTuple):
     transpositions: Transpositions | None
     proofs: Proofs | None
     squares: npt.NDArray[np.float64] | None  # [B, M], see `spread_factor`
+    formula: Callable[..., float] | None  # in place of PUCT's, see `rules.py`

@@ -86,6 +86,7 @@ ADDED: dict[str, dict[str, Any]] = {
         "auxiliary_weights": {"material": 4.0},
     },
     "plugins": {"targets": None, "augmentation": None, "learner": None, "algorithm": None},
+    "puct": {"rule": None},
 }
 # Likewise for networks, by name; their checkpoints lack them, too.
 ADDED_TO_NETWORKS: dict[str, dict[str, Any]] = {
@@ -131,14 +132,14 @@ def _renamed(config: dict[str, Any]) -> dict[str, Any]:
     """Settings under their current names and complete; those of current runs are unchanged."""
     if "learner" in config:
         config.setdefault("plugins", {})  # a group that is new as a whole
-    for group, values in ADDED.items():
-        if isinstance(config.get(group), dict):
-            config[group] = _completed(config[group], values)
     search = config.get("search")
     if "puct" not in config and isinstance(search, dict):
         known = OF_SEARCH[1:] if search.get("gumbel") is None else OF_GUMBEL
         config["puct"] = {key: each for key, each in search.items() if key not in OF_SEARCH}
         config["search"] = {key: each for key, each in search.items() if key in known}
+    for group, values in ADDED.items():
+        if isinstance(config.get(group), dict):
+            config[group] = _completed(config[group], values)
     if isinstance(config.get("network"), dict):
         config["network"] = completed_network(config["network"])
     return config

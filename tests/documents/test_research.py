@@ -18,9 +18,11 @@ import azcore
 from azcore.cli.composition import settings_for
 from azcore.commands.train import train
 from azcore.errors import SettingError
+from azcore.search.rules import formula_named
+from azcore.search.settings import search_settings
 from azcore.storage.replay import Drawn, ReplayBuffer
 from azcore.storage.run_directory import RunDirectory
-from azcore.storage.run_settings import read_config
+from azcore.storage.run_settings import read_config, save_config
 from conftest import TINY
 from pages_kit import ROOT, run_blocks
 from run_kit import fingerprint, train_until
@@ -82,7 +84,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def test_examples_are_short() -> None:
-    assert len(FILES) == 6
+    assert len(FILES) == 7
     assert all(len(text.splitlines()) < 40 for _, text in FILES)
 
 
@@ -116,6 +118,16 @@ def test_a_run_calls_each_part_and_resumes_byte_for_byte(
     assert calls["loss"] == 6
     assert fingerprint(Path("parts")) == fingerprint(Path("whole"))
     assert calls["publish"] == 2
+
+
+def test_a_run_names_its_formula(tiny: Compose, tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    save_config(run, tiny("search=puct", "puct.rule=wide_root"))
+    saved = read_config(run)
+    assert saved["puct"]["rule"] == "wide_root"
+    rule: Any = formula_named(search_settings(saved).rule or "")
+    assert rule.ctypes(0.5, 0.25, 1.0, 9.0, 2.0, False) == 2.0 * 0.25 * 3.0 / 2
+    assert rule.ctypes(0.5, 0.25, 1.0, 9.0, 2.0, True) == 2.0 * 0.5 * 3.0 / 2
 
 
 def test_the_page_in_python(
