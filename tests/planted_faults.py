@@ -82,8 +82,8 @@ FAULTS = [
     Fault(
         "Selection",
         "azcore/search/puct.py",
-        "return q + exploration(bonus, shared)",
-        "return q - exploration(bonus, shared)",
+        "return edge.q + exploration(edge, shared, formula)",
+        "return edge.q - exploration(edge, shared, formula)",
     ),
     Fault(
         "U of AlphaGo Zero",

@@ -118,7 +118,7 @@ class Search:
             actions = self.trees.tree.edge_action[row, self._root_edges(row)]
             legal = np.flatnonzero(self.game.legal_action_mask(self.states.get(row)))
             if not np.array_equal(np.sort(actions), legal):
-                self.call(roots.clear_one, self.trees, row)
+                self._clear(row)
 
     def set_evaluator(self, evaluator: Evaluator) -> None:
         """Use another evaluator from now on.
@@ -135,13 +135,16 @@ class Search:
         if variants.in_flight is not None:
             variants.in_flight.nodes[row, : tree.num_nodes[row]] = 0
             variants.in_flight.tried[row, : tree.num_places[row]] = 0
-        self.call(roots.clear_one, self.trees, row)
+        self._clear(row)
         wave.active[row] = False
         wave.budget[row] = 0
         slots = slice(row * wave.leaves_per_tree, (row + 1) * wave.leaves_per_tree)
         self._slots.tree[slots] = -1
         if variants.transpositions is not None:
             variants.transpositions.slot_waits[slots] = False
+
+    def _clear(self, row: int) -> None:
+        self.call(roots.clear_one, self.trees.tree, row, self.trees.variants)
 
     # -- searching ------------------------------------------------------------------------------
 
@@ -294,8 +297,10 @@ class Search:
 
     def result(self, row: int) -> SearchResult:
         """The result of searching one root so far."""
-        root = self.trees.root
-        count, best, value = self.call(results.read, self.trees, row)
+        trees, root = self.trees, self.trees.root
+        count, best, value = self.call(
+            results.read, trees.tree, row, trees.rule, trees.variants, root
+        )
 
         def copied(array: npt.NDArray[Any]) -> Any:
             return array[:count].copy()
@@ -306,7 +311,7 @@ class Search:
             q_values=copied(root.q),
             priors=copied(root.priors),
             value=value,
-            network_value=float(self.trees.tree.nodes["value"][row, 0]),
+            network_value=float(trees.tree.nodes["value"][row, 0]),
         )
         if self.settings.is_gumbel and count > 0:
             action = int(root.actions[best])
@@ -326,8 +331,11 @@ class Search:
 
         Ties go to the higher prior, then the lower action, as in the choice of a move.
         """
-        line = np.empty(int(self.trees.tree.num_nodes[row]) + 1, np.int32)
-        length = self.call(results.principal_variation, self.trees, row, action, line)
+        trees = self.trees
+        line = np.empty(int(trees.tree.num_nodes[row]) + 1, np.int32)
+        length = self.call(
+            results.principal_variation, trees.tree, row, action, trees.variants.proofs, line
+        )
         return [int(planned) for planned in line[:length]]
 
     def mix_noise(self, row: int, noise: Noise) -> None:

@@ -13,49 +13,50 @@ from azcore.search.compiling import kernel
 from azcore.search.gumbel import Gumbel, best_considered_edge, improved_weight, q_transform
 from azcore.search.proofs import LOST, Proofs, best_of, keep_by_proofs, proof_of, proof_of_edge
 from azcore.search.puct import Edge, Selection, forced_visits, puct, shared_terms, tried_edge
-from azcore.search.roots import Root, Trees, sort_root
+from azcore.search.roots import Root, sort_root
 from azcore.search.tree import Tree, precedes
 from azcore.search.variants import Variants
 
 
 @register_jitable
-def read_result(trees: Trees, b: int) -> tuple[int, int, float]:
+def read_result(
+    tree: Tree, b: int, rule: Selection, variants: Variants, root: Root
+) -> tuple[int, int, float]:
     """Read the result of searching tree b so far.
 
     Args:
-        trees: only read, but for `root`, which is written.
+        tree: only read.
         b: the tree.
+        rule: the constants of PUCT.
+        variants: only read.
+        root: written.
 
     Returns:
         K, 0 while the root waits; the index of the best action, that of a Gumbel search its choice;
         the value of the root, as in `SearchResult`.
     """
-    root = trees.root
-    count = sort_root(trees.tree, b, root)
+    count = sort_root(tree, b, root)
     if count == 0:
-        return 0, -1, float(trees.tree.nodes[b, 0].value)
-    total = read_root(trees.tree, b, root.order[:count], root)
+        return 0, -1, float(tree.nodes[b, 0].value)
+    total = read_root(tree, b, root.order[:count], root)
     root.kept[:count] = root.visits[:count]
     root.proven[:count] = 0
-    best, value = read_by_rule(trees, b, count, total, trees.variants.gumbel)
+    if variants.gumbel is None:
+        best, value = read_puct(tree, b, rule, variants, root, count, total)
+    else:
+        best, value = read_gumbel(tree, b, variants.gumbel, root, count)
     return count, best, value
 
 
 @register_jitable
-def read_by_rule(
-    trees: Trees, b: int, count: int, total: float, gumbel: Gumbel | None
+def read_gumbel(
+    tree: Tree, b: int, gumbel: Gumbel | None, root: Root, count: int
 ) -> tuple[int, float]:
-    """The index of the best action and the value; `total` is the sum of W(s, a)."""
+    """The choice of a Gumbel search, as an index, and its value; writes the improved policy."""
     if gumbel is None:
-        return read_puct(trees, b, count, total)
-    return read_gumbel(trees, b, count, gumbel)
-
-
-@register_jitable
-def read_gumbel(trees: Trees, b: int, count: int, gumbel: Gumbel) -> tuple[int, float]:
-    """`read_by_rule` of a Gumbel search, which writes the improved policy."""
-    root, best = trees.root, -1
-    edge, value = improve(trees.tree, b, gumbel, root.weights[:count])
+        return -1, 0.0
+    edge, value = improve(tree, b, gumbel, root.weights[:count])
+    best = -1
     for rank in range(count):
         root.policy[rank] = root.weights[root.order[rank]]
         if root.order[rank] == edge:
@@ -64,9 +65,13 @@ def read_gumbel(trees: Trees, b: int, count: int, gumbel: Gumbel) -> tuple[int, 
 
 
 @register_jitable
-def read_puct(trees: Trees, b: int, count: int, total: float) -> tuple[int, float]:
-    """`read_by_rule` of PUCT, which takes back forced visits and obeys proofs."""
-    tree, rule, variants, root = trees.tree, trees.rule, trees.variants, trees.root
+def read_puct(
+    tree: Tree, b: int, rule: Selection, variants: Variants, root: Root, count: int, total: float
+) -> tuple[int, float]:
+    """The best action of PUCT, as an index, and its value; takes back forced visits, obeys proofs.
+
+    `total` is the sum of W(s, a).
+    """
     order, visits = root.order[:count], root.visits[:count]
     kept, proven = root.kept[:count], root.proven[:count]
     value, simulations = float(tree.nodes[b, 0].value), visits.sum()
@@ -232,21 +237,23 @@ def improve(
 
 
 @kernel
-def principal_variation(trees: Trees, b: int, action: int, line: npt.NDArray[np.int32]) -> int:
+def principal_variation(
+    tree: Tree, b: int, action: int, proofs: Proofs | None, line: npt.NDArray[np.int32]
+) -> int:
     """Write the root's `action` and then the most visited action of each node to `line`.
 
     Ties go to the higher prior, then the lower action. Won actions precede all, others lost ones.
 
     Args:
-        trees: only read.
+        tree: only read.
         b: the tree.
         action: a legal action of the root.
+        proofs: only read.
         line: int32, room for one more than the tree has nodes.
 
     Returns:
         The number of actions written.
     """
-    tree, proofs = trees.tree, trees.variants.proofs
     line[0] = action
     length, n = 1, 0
     while True:

@@ -94,11 +94,11 @@ def size_of(tree: Tree, b: int) -> int:
 
 
 @register_jitable
-def clear_tree(trees: Trees, b: int) -> None:
+def clear_tree(tree: Tree, b: int, variants: Variants) -> None:
     """Reset tree b to a root that waits for its evaluation."""
-    clear(trees.tree, b)
-    forget_positions(b, trees.variants.transpositions)
-    set_proof(b, 0, 0, trees.variants.proofs)
+    clear(tree, b)
+    forget_positions(b, variants.transpositions)
+    set_proof(b, 0, 0, variants.proofs)
 
 
 @register_jitable
@@ -113,7 +113,7 @@ def begin_search(trees: Trees, b: int, simulations: int, forced: float) -> None:
     """
     room = trees.tree.nodes.shape[1] - trees.wave.leaves_per_tree - simulations
     if trees.variants.gumbel is not None or size_of(trees.tree, b) > room:
-        clear_tree(trees, b)
+        clear_tree(trees.tree, b, trees.variants)
     set_forced(b, forced, trees.variants.forced)
     trees.wave.budget[b] = simulations
     trees.wave.active[b] = True
@@ -131,7 +131,7 @@ def move_root(trees: Trees, b: int, action: int) -> None:
     """Move the root of tree b along a legal action; keep the subtree there if it is small."""
     is_kept = trees.most_kept > 0 and reroot(trees, b, action)
     if not is_kept or size_of(trees.tree, b) > trees.most_kept:
-        clear_tree(trees, b)
+        clear_tree(trees.tree, b, trees.variants)
     count_ply(b, trees.variants.transpositions)
     trees.wave.active[b] = False
 

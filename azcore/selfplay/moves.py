@@ -256,7 +256,7 @@ def deal_by_chance(trees: Trees, in_play: InPlay, b: int, way: Way, gumbel: Gumb
 def choose_and_record(trees: Trees, in_play: InPlay, b: int, way: Way) -> int:
     """The action of a finished search, which becomes a ply of the game; or RESIGNS."""
     game, root = in_play.games[b], trees.root
-    count, best, value = read_result(trees, b)
+    count, best, value = read_result(trees.tree, b, trees.rule, trees.variants, root)
     visits, kept, priors = root.visits[:count], root.kept[:count], root.priors[:count]
     ranked = best_of(visits, priors, root.proven[:count])
     best_child = best_child_value(visits, root.q, ranked, value)
