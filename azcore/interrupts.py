@@ -124,12 +124,12 @@ def running() -> str:
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     lines = []
     for ident, frame in sys._current_frames().items():
-        if ident != threading.get_ident() and (place := _place(frame)):
-            lines.append(f"  {names.get(ident, 'a thread')}: {place}")
+        if ident != threading.get_ident() and (found := place(frame)):
+            lines.append(f"  {names.get(ident, 'a thread')}: {found}")
     return "\n".join(lines)
 
 
-def _place(innermost: FrameType) -> str:
+def place(innermost: FrameType) -> str:
     """The rule or function that a thread runs; empty if it only waits."""
     if innermost.f_globals.get("__name__") in ("threading", "selectors", "queue"):
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ class SmallRecipe(Recipe):
 
     def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
         if self.fault == "dies":
-            os._exit(3)
+            os.kill(os.getpid(), signal.SIGSEGV)
         if self.fault == "refuses":
             raise SettingError("a setting must be one, got another")
         workplace = Workplace(GAME, unpacked, len(numbers))

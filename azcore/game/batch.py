@@ -310,6 +310,9 @@ class CompiledBatch(GameBatch):
         def under_way() -> str:  # for `azcore.interrupts`
             return f"{rule}, a compiled rule of game {self.game.name}"
 
+        def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
+            return self.game, self._states[row], (action,) if rule == "step" else ()
+
         try:
             return self._ask_rule(functions, *arguments)
         except Exception as error:
@@ -325,6 +328,9 @@ class CompiledBatch(GameBatch):
 
         def under_way() -> str:  # for `azcore.interrupts`
             return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+
+        def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
+            return self.game, self._states[at[0]], (actions[at[0]],) if at[1] == STEP else ()
 
         try:
             self._play(functions, *arguments)
@@ -345,6 +351,10 @@ class CompiledBatch(GameBatch):
 
         def under_way() -> str:  # for `azcore.interrupts`
             return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+
+        def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
+            row = at[0]
+            return self.game, self._states[roots[row]], paths[row, : lengths[row]].tolist()
 
         arguments = (
             self._states,

@@ -63,7 +63,8 @@ def compiled(
     """
     if config.DISABLE_JIT:
         return function
-    directory = _cache_directory(tuple(sorted(str(source) for source in sources)))
+    names = tuple(sorted(str(source) for source in sources))
+    directory = _cache_directory(names, bool(config.BOUNDSCHECK))
     dispatcher = None if directory is None else _cached(function, directory)
     if dispatcher is None:
         dispatcher = njit(nogil=True)(function)
@@ -247,9 +248,10 @@ def _reason(error: Exception) -> str:
 
 
 @cache
-def _cache_directory(sources: tuple[str, ...]) -> Path | None:
+def _cache_directory(sources: tuple[str, ...], checks_bounds: bool = False) -> Path | None:
     """The directory for code compiled from the current content of these files; None: none."""
     digest = hashlib.sha256(b"each file ends with its digest")
+    digest.update(b"bounds" * checks_bounds)  # a setting that numba's own index leaves out
     for source in sources:
         digest.update(Path(source).read_bytes())
     base = _writable_base()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import types
+from numba import config, types
 
 from azcore import bits
 from azcore.game import faults, keys
@@ -133,7 +133,7 @@ class CompiledGame(Game):
         function: Callable[..., Any] = getattr(self._rules, names.get(rule, rule)) or state_key
         return function
 
-    def _ask(self, rule: str, *arguments: Any) -> Any:
+    def ask_rule(self, rule: str, *arguments: Any) -> Any:
         """Call a compiled rule.
 
         Raises:
@@ -144,6 +144,9 @@ class CompiledGame(Game):
         def under_way() -> str:  # for `azcore.interrupts`
             return f"{rule}, a compiled rule of game {self.name}"
 
+        def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
+            return self, arguments[0], arguments[1:] if rule == "step" else ()
+
         try:
             return function(*arguments)
         except Exception as error:
@@ -151,18 +154,27 @@ class CompiledGame(Game):
             again = partial(written, *arguments)
             raise faults.raised(self.name, written, error, again) from error
 
+    def check_bounds(self) -> None:
+        """Compile rules that raise IndexError where they leave an array.
+
+        Only where nothing of the game is compiled yet: numba compiles a helper once for a process.
+        """
+        before, config.BOUNDSCHECK = config.BOUNDSCHECK, 1
+        _ = self.rules, self.key_rule
+        config.BOUNDSCHECK = before  # kernels over rules need none
+
     def blank_state(self) -> Any:
         """A state of zeros for `initial_state` to fill."""
         return np.zeros(1, self.state_dtype)[0]
 
     def current_player(self, state: Any) -> int:
-        return int(self._ask("current_player", state))
+        return int(self.ask_rule("current_player", state))
 
     def legal_action_mask(self, state: Any) -> BoolArray:
         actions = np.empty(self.num_actions, np.int32)
         mask = np.zeros(self.num_actions, np.bool_)
-        if not self._ask("is_terminal", state):
-            legal = actions[: self._ask("legal_actions", state, actions)]
+        if not self.ask_rule("is_terminal", state):
+            legal = actions[: self.ask_rule("legal_actions", state, actions)]
             if len(legal) and not (legal.min() >= 0 and legal.max() < self.num_actions):
                 raise faults.broken_promise(
                     self.name,
@@ -176,22 +188,22 @@ class CompiledGame(Game):
     def step(self, state: Any, action: int) -> Any:
         require_legal(self, state, action)
         successor = state.copy()
-        self._ask("step", successor, action)
+        self.ask_rule("step", successor, action)
         return successor
 
     def step_in_place(self, state: Any, action: int) -> None:
         """`step` on the state itself, without checking that the action is legal."""
-        self._ask("step", state, action)
+        self.ask_rule("step", state, action)
 
     def is_terminal(self, state: Any) -> bool:
-        return bool(self._ask("is_terminal", state))
+        return bool(self.ask_rule("is_terminal", state))
 
     def outcome(self, state: Any) -> int:
-        return int(self._ask("outcome", state))
+        return int(self.ask_rule("outcome", state))
 
     def observation(self, state: Any) -> FloatArray:
         planes = np.zeros(self.observation_shape, np.uint8)
-        self._ask("observe", state, planes)
+        self.ask_rule("observe", state, planes)
         return planes.astype(np.float32)
 
     @property

@@ -55,6 +55,18 @@ def register(name: str, module: str) -> None:
         _folders[folder] = name
 
 
+def game_of(file: str | Path) -> str | None:
+    """The name of the game whose folder a file lies in; None: of none that was made."""
+    return next(
+        (name for folder, name in _folders.items() if Path(file).is_relative_to(folder)), None
+    )
+
+
+def is_azcores(file: str | Path) -> bool:
+    """Whether a file is azcore's own; those of its games lie there, too."""
+    return Path(file).is_relative_to(_AZCORE)
+
+
 @contextmanager
 def game_faults() -> Iterator[None]:
     """Turn whatever a game's code raises into a `FaultyGameError`; other exceptions pass."""
@@ -76,11 +88,10 @@ def blamed(error: BaseException) -> FaultyGameError | None:
         return None
     rule = None
     for frame in traceback.extract_tb(error.__traceback__):
-        file = Path(frame.filename)
-        name = next((_folders[f] for f in _folders if file.is_relative_to(f)), None)
+        name = game_of(frame.filename)
         if name is not None:
             rule = rule or (name, frame)
-        elif file.is_relative_to(_AZCORE):
+        elif is_azcores(frame.filename):
             rule = None
     if rule is None:
         return None

@@ -9,7 +9,8 @@ package: `offer` makes it known to the running process.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -64,12 +65,20 @@ def make(name: str, **settings: Setting) -> Game:
         FaultyGameError: the game's own code raises, or cannot be compiled; the text says where.
     """
     game = unprepared(name, **settings)
-    try:
+    with preparing(game):
         game.prepare()
+    return game
+
+
+@contextmanager
+def preparing(game: Game) -> Iterator[None]:
+    """Turn what a game raises while it is prepared into a `FaultyGameError`."""
+    try:
+        yield
     except Exception as error:
         folder = folder_of(type(game).__module__)
-        raise faulty(name, f"cannot be made with {settings}", error, folder) from error
-    return game
+        doing = f"cannot be made with {game.settings}"
+        raise faulty(game.name, doing, error, folder) from error
 
 
 def received(name: str, settings: Mapping[str, Any]) -> Game:

@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 from azcore.errors import AzcoreError
+from azcore.game import hangs
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.jobs import Job, Tell, Workplace
 from azcore.selfplay.worker import WorkerStatistics
@@ -121,6 +122,7 @@ class Desk:
     """
 
     def __init__(self, recipe: Recipe, numbers: Sequence[int], process: int) -> None:
+        hangs.watch()
         self._built: Future[Member] = Future()
         try:
             self._built.set_result(recipe.build(numbers, process))

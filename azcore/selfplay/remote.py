@@ -34,7 +34,16 @@ from azcore.storage.game_record import GameRecord
 
 
 class LostMemberError(Exception):
-    """A link's member is lost; the text is how it ended, such as `by signal 9`."""
+    """A link's member is lost; the text is how it ended, such as `by signal 9`.
+
+    Args:
+        how: how it ended.
+        hint: the possible cause, after a semicolon; or empty.
+    """
+
+    def __init__(self, how: str, hint: str = "") -> None:
+        super().__init__(how)
+        self.hint = hint
 
 
 class MovedMemberError(Exception):
@@ -475,9 +484,9 @@ class RemoteMember:
                 self._begin()
         times = f"{self.name} ended {end}, {self._restarts + 1} times"
         for answer in given_up:
-            answer.set_exception(LostProcessError(f"{times} during the same job"))
+            answer.set_exception(LostProcessError(f"{times} during the same job{end.hint}"))
         if not is_again:
-            self.close(LostProcessError(f"{times} in a row"))
+            self.close(LostProcessError(f"{times} in a row{end.hint}"))
         return not is_again
 
     def _jobs_given_up(self) -> list[Future[Any]]:

@@ -21,8 +21,9 @@ Where to begin: `contract.py` lists the identities. `identities.py` has `check_g
 and calls the checks of `rules.py`, `texts.py`, `compiled.py`, `agreement.py`, `boards.py` and
 `positions.py`.
 `checker.py` holds what these share: the current position, the counts, and error reporting.
-`facts.py`, `playthrough.py`, `random_play.py`, `counts.py` for perft and `speed.py` are separate;
-`view.py` holds what a game returns for one state.
+`child.py` runs them in a process of its own. `facts.py`, `playthrough.py`, `random_play.py`,
+`counts.py` for perft and `speed.py` are separate; `view.py` holds what a game returns for one
+state.
 
 Letters: A actions, C planes, H rows, W columns. The kit depends on numpy, the contract and
 `azcore/game/batch.py`, but on no search and no network.

@@ -7,7 +7,7 @@ must hold with `expect` and its variants; the first failure ends the run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -24,7 +24,13 @@ from azcore.testing.view import View, difference, drawn
 class Checker:
     """A game, the path to the position under test, and the counts so far."""
 
-    def __init__(self, game: Game, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        game: Game,
+        rng: np.random.Generator,
+        note: Callable[[str, Sequence[str]], None] = lambda what, moves: None,
+    ) -> None:
+        self.note = note  # called with what is asked of the game next, and the moves
         self.game = game
         self.rng = rng
         self.checks: Counter[Identity] = Counter()
@@ -60,6 +66,7 @@ class Checker:
     @contextmanager
     def during(self, identity: Identity, what: str, *allowed: type[Exception]) -> Iterator[None]:
         """Turn any exception that is not `allowed` into a broken identity."""
+        self.note(what, self.moves)
         try:
             yield
         except ContractError:
@@ -67,11 +74,12 @@ class Checker:
         except Exception as error:
             if isinstance(error, allowed):
                 raise
-            # The error of a compiled rule is already wrapped in a report: describe the original.
-            first = error.__cause__ if isinstance(error, FaultyGameError) else None
-            folder = folder_of(type(self.game).__module__)
-            message = f"{what} raised {described(first or error, folder)}"
-            self.fail(identity, message)
+            if isinstance(error, FaultyGameError) and error.__cause__ is not None:
+                # The error of a compiled rule is wrapped in a report, which has its place.
+                found = "\n".join(str(error).splitlines()[1:-1])
+            else:
+                found = described(error, folder_of(type(self.game).__module__))
+            self.fail(identity, f"{what} raised {found}")
 
     def expect_refusal(
         self, identity: Identity, kind: type[Exception], method: str, *args: Any
@@ -79,6 +87,7 @@ class Checker:
         """A method of the game must raise `kind`, and nothing else, for its last argument."""
         what = f"{method} of {_shown(args[-1])}"
         self.checks[identity] += 1
+        self.note(what, self.moves)
         try:
             result = getattr(self.game, method)(*args)
         except kind:

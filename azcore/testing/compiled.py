@@ -25,17 +25,17 @@ def check_bounds(checker: Checker, game: CompiledGame, state: Any) -> list[int]:
 
     Compiled code does not stop at the end of an array, so this runs before all other checks.
     """
-    record, rules, identity = state.copy(), game.rules, Identity.BOUNDS
+    record, ask, identity = state.copy(), game.ask_rule, Identity.BOUNDS
     planes = np.full(math.prod(game.observation_shape) + 2 * _GUARD, 77, np.uint8)
     planes[_GUARD:-_GUARD] = 0
     with checker.during(Identity.OBSERVATION, "rules.observe"):
-        rules.observe(record, planes[_GUARD:-_GUARD].reshape(game.observation_shape))
+        ask("observe", record, planes[_GUARD:-_GUARD].reshape(game.observation_shape))
     kept = (planes[:_GUARD] == 77).all() and (planes[-_GUARD:] == 77).all()
     checker.expect(identity, kept, "observe wrote outside of its planes")
     lent = np.full(game.num_actions + 2 * _GUARD, -77, np.int32)
     with checker.during(Identity.MASK, "rules.legal_actions"):
-        over = rules.is_terminal(record)  # a batch lists actions only if not
-        count = 0 if over else rules.legal_actions(record, lent[_GUARD:-_GUARD])
+        over = ask("is_terminal", record)  # a batch lists actions only if not
+        count = 0 if over else ask("legal_actions", record, lent[_GUARD:-_GUARD])
     kept = (lent[:_GUARD] == -77).all() and (lent[-_GUARD:] == -77).all()
     checker.expect(identity, kept, "legal_actions wrote outside of its array")
     listed: list[int] = lent[_GUARD : _GUARD + max(0, count)].tolist()
@@ -47,8 +47,9 @@ def check_bounds(checker: Checker, game: CompiledGame, state: Any) -> list[int]:
         records = np.zeros(3, game.state_dtype)
         records.view(np.uint8)[:] = 0xA5
         records[1] = record
-        with checker.during(Identity.STEP, "rules.step"):
-            rules.step(records[1], int(checker.rng.choice(listed)))
+        action = int(checker.rng.choice(listed))
+        with checker.during(Identity.STEP, f"rules.step with {action}"):
+            ask("step", records[1], action)
         kept = (records.view(np.uint8).reshape(3, -1)[[0, 2]] == 0xA5).all()
         checker.expect(identity, kept, "step wrote outside of its record")
     return listed

@@ -46,6 +46,9 @@ class ContractError(FaultyGameError):
         super().__init__(message)
         self.identity = identity
 
+    def __reduce__(self) -> tuple[type[ContractError], tuple[Identity, str]]:
+        return ContractError, (self.identity, str(self))  # to be raised in another process
+
 
 # Separate functions check facts and playthroughs.
 _OF_GAMES = [i for i in Identity if i not in (Identity.POSITION, Identity.PLAYTHROUGH)]

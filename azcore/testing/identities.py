@@ -50,6 +50,7 @@ def check_game(
     oracle: Game | None = None,
     swap_colours: Callable[[str], str | None] | None = None,
     colour_planes: Collection[int] = (),
+    note: Callable[[str, Sequence[str]], None] = lambda what, moves: None,
 ) -> Report:
     """Play random games and check every identity of the contract on their positions.
 
@@ -72,11 +73,12 @@ def check_game(
             Both states must have the same mask and the same observation. None: what the game itself
             states, if it does.
         colour_planes: planes that `swap_colours` may change, such as one for the seat to move.
+        note: called with what is asked of the game next, and the moves to the position.
 
     Raises:
         ContractError: an identity does not hold.
     """
-    checker = Checker(game, np.random.default_rng(seed))
+    checker = Checker(game, np.random.default_rng(seed), note)
     _check_static_facts(checker)
     if swap_colours is None and game.has_swap_colours:
         swap_colours = game.swap_colours
@@ -191,6 +193,11 @@ class _RandomGames:
         self.boards.begin()
         if self.oracle is not None:
             self.oracle.begin(start)
+
+        def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
+            return game, first, checker.actions
+
+        first = state
         states: list[Any] = []
         views: list[View] = []
         handed_out: list[FloatArray] = []  # observations as returned, which must not change later

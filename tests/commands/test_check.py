@@ -261,6 +261,18 @@ BREAKS = "pebbles breaks the contract, "
         ),
         (
             "rules.py",
+            "while 0 <= r < size and",
+            "while 0 <= r <= size and",
+            [
+                BREAKS,
+                "IndexError: index ",
+                "rules.py, line 51\n",
+                "while 0 <= r <= size",
+                "\nafter ",
+            ],
+        ),
+        (
+            "rules.py",
             "return 1 if",
             "return 3 if",
             [BREAKS, "'the outcome of a terminal state is -1, 0 or +1': got 3\nafter ", " 3 "],

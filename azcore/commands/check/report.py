@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,15 @@ from azcore.commands.check.planes import drawn_planes, named_planes
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
 from azcore.game import BoolArray, CompiledGame, Game
-from azcore.game.registry import make
+from azcore.game.registry import preparing, unprepared
 from azcore.settings import build, require
 from azcore.testing import Report, check_game, perft
+from azcore.testing.child import Note, in_child
 from azcore.testing.random_play import random_game, random_states
 from azcore.testing.speed import rules_us_per_ply
 from azcore.testing.view import ranges
+
+Rows = list[tuple[str, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,19 +68,23 @@ def check(config: Mapping[str, Any]) -> int:
     """
     settings = build(CheckSettings, config["check"], "check")
     facts = dict(config["game"])
-    game = make(facts.pop("name"), **facts)
+    game = unprepared(facts.pop("name"), **facts)
     console = table_console()
     with console.status(f"checking {settings.positions} positions of {game.name}"):
-        report = check_game(game, num_positions=settings.positions)
+        report = in_child(game, partial(_keeps_the_contract, game, settings.positions))
     console.print(f"{report.game} keeps the contract\n")
     for line in report.warnings:
         console.print(f"warning: {line}\n", soft_wrap=True)
     _print_table(console, ("identity", "checks"), _identities(report))
-    _print_table(console, ("fact", "value"), _facts(game, report))
+    with preparing(game):
+        game.prepare()
     with console.status("counting"):
-        counts = _perft_rows(game, settings)
+        width = min(console.width, 110)
+        shown = in_child(game, partial(_shown, game, report, settings, width))
+    known, counts, pictures = shown
+    _print_table(console, ("fact", "value"), known)
     _print_table(console, ("ply", "perft", "seconds", "M/s"), counts)
-    _print_observation(console, game, settings.planes)
+    console.print(pictures, markup=False)
     with console.status("measuring"):
         speed = _speed(game, config, report, settings)
     _print_table(console, ("speed on this machine", "value"), speed)
@@ -86,13 +94,31 @@ def check(config: Mapping[str, Any]) -> int:
     )
     tables = {
         "checks": _identities(report),
-        "facts": _facts(game, report),
+        "facts": known,
         "speed": speed,
         "perft": [row[:2] for row in counts],
     }
     rows = {name: {row[0]: row[1] for row in each} for name, each in tables.items()}
     write_result(config, game=game.identity, warnings=report.warnings, **rows)
     return 0
+
+
+def _keeps_the_contract(game: Game, positions: int, note: Note) -> Report:
+    """Check a game that is not prepared yet, whose compiled rules may not leave their arrays."""
+    with preparing(game):
+        if isinstance(game, CompiledGame):
+            game.check_bounds()
+        game.prepare()
+    return check_game(game, num_positions=positions, note=note)
+
+
+def _shown(
+    game: Game, report: Report, settings: CheckSettings, width: int, note: Note
+) -> tuple[Rows, Rows, str]:
+    """The facts, perft and pictures of a game."""
+    note("perft and random games", [])
+    counts = _perft_rows(game, settings)
+    return _facts(game, report), counts, _pictures(game, settings.planes, width)
 
 
 def check_before_training(config: Mapping[str, Any], game: Game) -> None:
@@ -108,10 +134,10 @@ def check_before_training(config: Mapping[str, Any], game: Game) -> None:
     own = {"before_training": config["check"]["before_training"]}  # presets set `games` too
     seconds = build(BeforeTraining, own, "check").before_training
     if seconds > 0:
-        check_game(game, seconds=seconds)
+        in_child(game, lambda note: check_game(game, seconds=seconds, note=note))
 
 
-def _print_table(console: Console, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _print_table(console: Console, head: tuple[str, ...], rows: Rows) -> None:
     table = Table(
         box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="bold"
     )
@@ -123,20 +149,20 @@ def _print_table(console: Console, head: tuple[str, ...], rows: list[tuple[str, 
     console.print()
 
 
-def _identities(report: Report) -> list[tuple[str, ...]]:
+def _identities(report: Report) -> Rows:
     return [
         (str(identity), f"{report.checks[identity]:,}" if report.checks.get(identity) else "-")
         for identity in report.identities
     ]
 
 
-def _facts(game: Game, report: Report) -> list[tuple[str, ...]]:
+def _facts(game: Game, report: Report) -> Rows:
     shape = " × ".join(map(str, game.observation_shape))
     games = max(1, report.games)
     wins = (report.seat_0_wins, report.draws, report.seat_1_wins)
     shares = " / ".join(f"{100 * n / games:.0f} %" for n in wins)
     played = "game" if report.games == 1 else "games"
-    rows: list[tuple[str, ...]] = [
+    rows: Rows = [
         ("actions", f"{game.num_actions:,}"),
         ("actions ever legal", f"{report.ever_legal:,}"),
         ("observation", shape),
@@ -161,10 +187,10 @@ def _maxima(game: Game) -> str:
     return ", ".join(map(str, values))
 
 
-def _perft_rows(game: Game, settings: CheckSettings) -> list[tuple[str, ...]]:
+def _perft_rows(game: Game, settings: CheckSettings) -> Rows:
     """Depth by depth, while the next one should stay within the limits."""
     perft(game, 1)  # loads or compiles the loop
-    rows: list[tuple[str, ...]] = []
+    rows: Rows = []
     visited = 1  # positions whose actions are listed
     for depth in range(1, game.max_game_length + 1):
         began = time.perf_counter()
@@ -179,25 +205,27 @@ def _perft_rows(game: Game, settings: CheckSettings) -> list[tuple[str, ...]]:
     return rows
 
 
-def _print_observation(console: Console, game: Game, most: int | None) -> None:
+def _pictures(game: Game, most: int | None, width: int) -> str:
+    """What a seat sees in the middle of a random game, and where the game ended."""
     actions = random_game(game, np.random.default_rng(1))
     state = game.initial_state()
     for action in actions[: len(actions) // 2]:
         state = game.step(state, action)
     player, text = game.current_player(state), game.state_to_text(state)
-    console.print(f"what seat {player} sees in the middle of a random game: {text}", markup=False)
-    console.print(game.render(state) + "\n", markup=False)
-    lines = drawn_planes(game.observation(state), most=most, width=min(console.width, 110))
-    console.print("\n".join(lines).rstrip() + "\n", markup=False)
+    planes = game.observation(state)
+    parts = [
+        f"what seat {player} sees in the middle of a random game: {text}\n{game.render(state)}",
+        "\n".join(drawn_planes(planes, most=most, width=width)).rstrip(),
+    ]
     if game.plane_names is not None:
-        named = named_planes(game.observation(state), game.plane_names, most)
-        console.print("\n".join(named) + "\n", markup=False)
+        parts.append("\n".join(named_planes(planes, game.plane_names, most)))
     for action in actions[len(actions) // 2 :]:
         state = game.step(state, action)
     # The kit cannot know who should have won, so the author has to look.
     verdict = {1: "seat 0 has won", 0: "a draw", -1: "seat 1 has won"}[game.outcome(state)]
-    console.print(f"where that game ended: {verdict} ({game.termination(state)})", markup=False)
-    console.print(game.render(state) + "\n", markup=False)
+    ended = f"where that game ended: {verdict} ({game.termination(state)})"
+    parts.append(f"{ended}\n{game.render(state)}\n")
+    return "\n\n".join(parts)
 
 
 def _used_planes(game: Game) -> BoolArray:
@@ -207,9 +235,7 @@ def _used_planes(game: Game) -> BoolArray:
     return written
 
 
-def _speed(
-    game: Game, config: Mapping[str, Any], report: Report, check: CheckSettings
-) -> list[tuple[str, ...]]:
+def _speed(game: Game, config: Mapping[str, Any], report: Report, check: CheckSettings) -> Rows:
     # These import torch, which takes seconds; a faulty game fails before that.
     from azcore.assembly.parts import LearningSettings, settings_from
     from azcore.commands.check.estimate import estimate
@@ -217,7 +243,7 @@ def _speed(
     settings, seconds = settings_from(config, LearningSettings), check.seconds
     cost = estimate(settings, report.mean_length, seconds)
     network = settings.network
-    rows: list[tuple[str, ...]] = [
+    rows: Rows = [
         ("rules, a ply of random play", f"{rules_us_per_ply(game, seconds):,.2f} µs"),
         ("rules and search, a simulation", f"{cost.search_us:,.2f} µs"),
         (
