@@ -87,8 +87,9 @@ class Facts:
 
     def __post_init__(self) -> None:
         for fact in ("version", "num_actions", "max_game_length", "dirichlet_alpha"):
-            if not getattr(self, fact) > 0:
-                self._refuse(fact, "above 0", repr(getattr(self, fact)))
+            value = getattr(self, fact)
+            if not (isinstance(value, int | float | np.number) and value > 0):
+                self._refuse(fact, "a number above 0", repr(value))
         if self.num_actions > MOST_ACTIONS:
             self._refuse("num_actions", f"at most {MOST_ACTIONS:,}", f"{self.num_actions:,}")
         if len(self.observation_shape) != 3 or min(self.observation_shape) < 1:
@@ -96,11 +97,10 @@ class Facts:
                 "observation_shape", "three positive sizes (C, H, W)", repr(self.observation_shape)
             )
         planes, height, width = self.observation_shape
-        maximum = list(self.maximum_of_planes)
-        if len(maximum) != planes or not all(value in range(1, 256) for value in maximum):
-            self._refuse(
-                "observation_maximum", f"{planes} whole numbers from 1 to 255", repr(maximum)
-            )
+        maximum = self.maximum_of_planes
+        if np.shape(maximum) != (planes,) or not all(value in range(1, 256) for value in maximum):
+            want = f"{planes} whole numbers from 1 to 255"
+            self._refuse("observation_maximum", want, repr(maximum))
         names = self.plane_names
         if names is not None and not (
             len(set(names)) == len(names) == planes and all(map(_is_name, names))

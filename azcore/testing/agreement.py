@@ -67,13 +67,34 @@ class MappedGames:
             self.checker.expect_same(Identity.SYMMETRY, seen, want, f"symmetry {i}{where}")
         self.games += view.is_terminal
 
+    def paths(self, start: Any, actions: list[int]) -> list[tuple[Any, list[int]]]:
+        """The images of the game in play: where each begins, and its actions."""
+        return [
+            (
+                start if symmetry.start is None else self._image_of_the_start(symmetry),
+                [_image(symmetry, action) for action in actions],
+            )
+            for _, symmetry, _ in self.played
+        ]
+
+    def play_one(self, actions: list[int]) -> None:
+        """Play a whole game under one of the symmetries, each in its turn, and drop the others."""
+        turn = self.games % max(1, len(self.states))
+        self.states = dict(list(self.states.items())[turn : turn + 1])
+        for action in actions:
+            self.step(action)
+
     def step(self, action: int) -> None:
         for i, symmetry, state in self.played:
-            # Entry a of `actions` is where a comes from, so its inverse gives where `action` goes.
-            image = int(np.flatnonzero(symmetry.actions == action)[0])
+            image = _image(symmetry, action)
             what = f"symmetry {i}: step with {image} for {action}"
             with self.checker.during(Identity.SYMMETRY, what):
                 self.states[i] = self.checker.game.step(state, image)
+
+
+def _image(symmetry: Symmetry, action: int) -> int:
+    """What an action maps to: entry a of `actions` is where a comes from."""
+    return int(np.flatnonzero(symmetry.actions == action)[0])
 
 
 def _mapped(view: View, symmetry: Symmetry) -> View:

@@ -105,14 +105,16 @@ class Checker:
     def look(self, state: Any) -> View:
         """The view of `state`, after checking the form of every part."""
         player = self.ask(Identity.SEAT, "current_player", state)
-        self.expect(Identity.SEAT, _is_int(player) and player in (0, 1), f"got {player!r}")
+        self.expect(
+            Identity.SEAT, _is_int(player) and player in (0, 1), f"got {player!r}{_wrapped(player)}"
+        )
         over = self.ask(Identity.OVER_OR_LEGAL, "is_terminal", state)
         self.expect(Identity.OVER_OR_LEGAL, over in (True, False), f"is_terminal is {over!r}")
         mask = self.ask(Identity.MASK, "legal_action_mask", state)
         self.expect_form(Identity.MASK, mask, f"bool ({self.game.num_actions},)")
         outcome = self.ask(Identity.OUTCOME, "outcome", state) if over else 0
         in_range = _is_int(outcome) and outcome in (-1, 0, 1)
-        self.expect(Identity.OUTCOME, in_range, f"got {outcome!r}")
+        self.expect(Identity.OUTCOME, in_range, f"got {outcome!r}{_wrapped(outcome)}")
         words = self.ask(Identity.OUTCOME, "termination", state) if over else "-"
         printable = isinstance(words, str) and words != "" and words.isprintable()
         self.expect(Identity.OUTCOME, printable, f"termination is {words!r}")
@@ -123,7 +125,9 @@ class Checker:
         examples = [
             f"plane {c} holds {planes[c, h, w]}, want 0 to {top[c, 0, 0]:g}" for c, h, w in bad[:3]
         ]
+        wrapped = any(planes[tuple(place)] == _MINUS_ONE[0] for place in bad)
         message = f"{'; '.join(examples)}; {len(bad)} values are bad"
+        message += _wrapped(_MINUS_ONE[0]) if wrapped else ""
         self.expect(Identity.OBSERVATION, not examples, message)
         return View(
             current_player=int(player),
@@ -138,6 +142,14 @@ class Checker:
         array = isinstance(value, np.ndarray)
         form = f"{value.dtype} {value.shape}" if array else type(value).__name__
         self.expect(identity, form == want, f"got {form}, want {want}")
+
+
+_MINUS_ONE = [2**bits - 1 for bits in (8, 16, 32, 64)]  # in unsigned numbers
+
+
+def _wrapped(value: Any) -> str:
+    is_minus_one = _is_int(value) and value in _MINUS_ONE
+    return f" ({value} is -1 in an unsigned number: use np.int8)" if is_minus_one else ""
 
 
 def _is_int(value: Any) -> bool:

@@ -31,6 +31,7 @@ class Identity(StrEnum):
     SYMMETRY = "mapped actions lead to the mapped position"
     ENDS = "ownership, score and material of an end fit its outcome and symmetries"
     BOARD = "a board shows the placement, and a legal action is one path of clicks"
+    TRANSCRIPT = "a transcript reads back as it was written"
     INTERPRETED = "compiled and interpreted rules agree"
     BOUNDS = "rules write only into what they are lent"
     BATCH = "a batch says what the game says one at a time"
@@ -63,6 +64,8 @@ class Report:
     games: int
     mean_length: float  # plies
     longest: int  # plies
+    ends: int  # checked, of these games and of more whose other positions were not
+    zero_planes: tuple[int, ...]  # that were zero in all positions
     mean_legal_actions: float  # per position that is not terminal
     ever_legal: int  # actions that were legal in some position
     seat_0_wins: int
@@ -76,12 +79,19 @@ class Report:
         """The identities that `check_game` checks, in the order of the contract."""
         return list(_OF_GAMES)
 
+    @property
+    def ends_in_words(self) -> str:
+        """How many were checked, and what that leaves open with 95 % confidence (rule of three)."""
+        unseen = f"{min(1.0, 3 / max(1, self.ends)):.1%}"
+        return f"{self.ends}; what happens in {unseen} of random games or fewer may be unseen"
+
     def __str__(self) -> str:
         wins = f"{self.seat_0_wins} / {self.draws} / {self.seat_1_wins}"
         rows = [
             ("positions", f"{self.positions}"),
             ("random games", f"{self.games}"),
             ("plies per game", f"{self.mean_length:.1f}, at most {self.longest}"),
+            ("ends", self.ends_in_words),
             ("legal actions", f"{self.mean_legal_actions:.1f}"),
             ("seat 0 wins / draws / seat 1 wins", wins),
             ("", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,39 @@ from azcore.game import Game, Symmetry
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View
+
+_ENOUGH_ENDS = 20  # decided ones, to doubt a sign
+_NEARLY_ALL = 0.9  # of them; who is mated may have more material
+
+
+class Signs:
+    """Counts the decided ends at which ownership or material is on the loser's side."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self._agree: Counter[str] = Counter()
+        self._contradict: Counter[str] = Counter()
+
+    def note(self, state: Any, outcome: int) -> None:
+        """Count an end."""
+        sides: dict[str, float] = {}
+        if self.game.has_ownership and (cells := self.game.ownership(state)) is not None:
+            sides["ownership"] = float(cells.sum(dtype=np.int64))
+        if self.game.has_material:
+            sides["material"] = self.game.material(state)
+        for name, side in sides.items():
+            self._agree[name] += side * outcome > 0
+            self._contradict[name] += side * outcome < 0
+
+    def warnings(self) -> list[str]:
+        """What contradicts the outcome in nearly all ends."""
+        return [
+            f"{name} was on the loser's side in {count} of {count + self._agree[name]} decided "
+            "ends: is it told by seat 1, or by the player to move?"
+            for name, count in self._contradict.items()
+            if count + self._agree[name] >= _ENOUGH_ENDS
+            and count > _NEARLY_ALL * (count + self._agree[name])
+        ]
 
 
 def check_end(

@@ -10,22 +10,24 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from azcore.game import CompiledGame, FloatArray, Game
+from azcore.game import CompiledGame, FloatArray, Game, texts_along
 from azcore.testing.agreement import Batches, MappedGames, OracleGame
 from azcore.testing.boards import Boards
 from azcore.testing.checker import Checker
 from azcore.testing.compiled import check_bounds, check_interpreted, interpreted
 from azcore.testing.contract import ContractError, Identity, Report
-from azcore.testing.ends import check_end
+from azcore.testing.ends import Signs, check_end
 from azcore.testing.positions import Keys
+from azcore.testing.random_play import random_plies
 from azcore.testing.rules import check_over_or_legal, check_steady, check_steps, checked_step
 from azcore.testing.texts import StateTexts, check_action_texts, check_nonsense
-from azcore.testing.view import SeatContrast, View, content
+from azcore.testing.transcripts import Transcripts
+from azcore.testing.view import SeatContrast, View, content, difference, view_of
 
 # Identities that wrong rules break as well, although the fault is not in symmetries or texts.
 _FOLLOWS = frozenset(
@@ -36,6 +38,11 @@ _FOLLOWS = frozenset(
 )
 _LOOK_POSITIONS = 300  # in which to look for the cause of an error in the rules alone
 _LOOK_SECONDS = 10.0  # at most
+_REPEATED = 8  # times that a game in which something went wrong is played again
+_MORE_ENDS = 300  # random games of which the ends alone are checked,
+_MORE_PLIES = 20  # with at most so many plies for each position checked
+_LAYERS = 5  # of these games, from which keys are compared
+_DRAWN = 2 / 3  # share of drawn games, above which wins are too few to judge by
 _ENOUGH = 20  # random games, to doubt a result that all of them have
 _INTERPRETED = 1 / 20  # share of positions; interpreted rules are a hundred times slower
 _INTERPRETED_ENDS = 1 / 4  # share of terminal positions, the only ones with an outcome
@@ -90,6 +97,7 @@ def check_game(
     )
     while games.positions < num_positions and (games.in_time or not games.positions):
         games.check_one()
+    games.check_more_ends(_MORE_PLIES * num_positions)
     return games.report()
 
 
@@ -167,11 +175,15 @@ class _RandomGames:
         self.batches = Batches(checker)
         self.keys = Keys(checker)
         self.boards = Boards(checker)
+        self.transcripts = Transcripts(checker)
+        self.signs = Signs(checker.game)
         self.interpreted = interpreted(checker.game)
         self.contrast = SeatContrast()
         self.ever_legal = np.zeros(checker.game.num_actions, np.bool_)
         self.known: dict[Any, tuple[Any, ...]] = {}  # see `check_steady`
+        self.used_planes = np.zeros(checker.game.observation_shape[0], np.bool_)
         self.positions = 0
+        self.ends = 0
         self.lengths: list[int] = []  # plies of each game
         self.legal_counts: list[int] = []  # of each position that is not terminal
         self.outcomes: Counter[int] = Counter()
@@ -182,10 +194,21 @@ class _RandomGames:
 
     def check_one(self) -> None:
         """Play one game, to its end if there is time; check its positions and the whole game."""
-        checker, game, rng = self.checker, self.checker.game, self.checker.rng
+        rng = self.checker.rng
+        states: list[Any] = []
+        views: list[View] = []
         start = None
         if self.positions > 0 and any(each is not None for each in self.starts):
             start = self.starts[int(rng.integers(len(self.starts)))]
+        try:
+            self._play(start, states, views)
+        except ContractError as error:
+            self._look_deeper(error, states, views)
+            raise
+
+    def _play(self, start: Any | None, states: list[Any], views: list[View]) -> None:
+        """Play a game and check it, and append its states and their views to the lists."""
+        checker, game, rng = self.checker, self.checker.game, self.checker.rng
         state = game.initial_state() if start is None else start
         checker.actions, checker.moves = [], []
         self.state_texts.begin()
@@ -198,8 +221,6 @@ class _RandomGames:
             return game, first, checker.actions
 
         first = state
-        states: list[Any] = []
-        views: list[View] = []
         handed_out: list[FloatArray] = []  # observations as returned, which must not change later
         while True:
             checker.state = state
@@ -207,12 +228,9 @@ class _RandomGames:
             states.append(state)
             views.append(view)
             handed_out.append(game.observation(state))
-            try:
-                self._check_position(states, view)
-            except ContractError as error:
-                self._look_deeper(error, states, views)
-                raise
+            self._check_position(states, view)
             self.positions += 1
+            self.used_planes |= view.observation.any(axis=(1, 2))
             if view.is_terminal or not self.in_time:
                 break
             self._expect_to_end()
@@ -239,6 +257,8 @@ class _RandomGames:
         if views[-1].is_terminal:
             self.lengths.append(len(checker.actions))
             self.outcomes[views[-1].outcome] += 1
+            text = None if start is None else game.state_to_text(start)
+            self.transcripts.check(checker.actions, text, views[-1])
         checker.state = None
 
     def _look(self, state: Any) -> View:
@@ -272,6 +292,8 @@ class _RandomGames:
         self.mapped.check(view)
         if view.is_terminal:
             check_end(checker, state, view, self.mapped.played)
+            self.signs.note(state, view.outcome)
+            self.ends += 1
         checker.expect(Identity.UNTOUCHED, content(state) == fields, "the record has changed")
         checker.expect_same(Identity.UNTOUCHED, checker.look(state), view, "looked at again")
         self.keys.check(states, view)
@@ -284,6 +306,8 @@ class _RandomGames:
         met the fault: interpreted rules are slow, so only some positions are checked against them,
         and a rule may go wrong in rare positions only.
         """
+        if error.identity in _FOLLOWS | {Identity.BATCH} and views:
+            self._expect_repeatable(states[0], list(self.checker.actions))
         if error.identity not in _FOLLOWS:
             return
         checker, way, moves = self.checker, list(self.checker.actions), list(self.checker.moves)
@@ -297,6 +321,66 @@ class _RandomGames:
         looked = 0
         while looked < _LOOK_POSITIONS and time.monotonic() < deadline:
             looked += self._play_by_rules(deadline)
+
+    def _expect_repeatable(self, start: Any, actions: list[int]) -> None:
+        """Play the game again, and its images: what chance or a cache decides differs at times."""
+        checker, game = self.checker, self.checker.game
+        for first, path in [(start, actions), *self.mapped.paths(start, actions)]:
+            seen: list[View] = []
+            for ply, state in self._again(first, path):
+                view = view_of(game, state)
+                if ply == len(seen):
+                    seen.append(view)
+                message = difference(view, seen[ply])
+                if message is not None:
+                    checker.state, checker.moves = state, texts_along(game, first, path[:ply])
+                    what = "played again, these moves lead to another position"
+                    checker.fail(Identity.STEADY, f"{what}: {message}")
+
+    def _again(self, first: Any, path: list[int]) -> Iterator[tuple[int, Any]]:
+        """Each ply and state of a game that is played some times."""
+        for _ in range(_REPEATED):
+            state = first
+            yield 0, state
+            for ply, action in enumerate(path, 1):
+                try:
+                    state = self.checker.game.step(state, action)
+                except Exception:  # the error at hand says so
+                    break
+                yield ply, state
+
+    def check_more_ends(self, plies: int) -> None:
+        """Play more games for their ends, and for the keys of positions a few actions away."""
+        checker, game = self.checker, self.checker.game
+        for number in range(_MORE_ENDS):
+            if plies <= 0 or not self.in_time:
+                return
+            start = self.starts[int(checker.rng.integers(len(self.starts)))]
+            first = game.initial_state() if start is None else start
+            checker.state, checker.actions, checker.moves = None, [], []
+            with checker.during(Identity.STEP, "a random game"):
+                states = [first]
+                for action, state in random_plies(game, checker.rng, first):
+                    checker.actions.append(action)
+                    states.append(state)
+            plies -= len(states)
+            checker.moves = texts_along(game, first, checker.actions)
+            checker.state = state = states[-1]
+            view = self._look(state)
+            check_over_or_legal(checker, view)
+            if self.interpreted is not None:
+                check_interpreted(checker, self.interpreted, state, view)
+            self.mapped.begin(start)
+            self.mapped.play_one(checker.actions)
+            self.mapped.check(view)
+            check_end(checker, state, view, self.mapped.played)
+            self.signs.note(state, view.outcome)
+            self.ends += 1
+            if number % (_MORE_ENDS // _LAYERS) == 0:
+                ply = int(checker.rng.integers(len(states))) if number else 0
+                checker.actions, checker.moves = checker.actions[:ply], checker.moves[:ply]
+                self.keys.check_layers(states[ply])
+        checker.state = None
 
     def _play_by_rules(self, deadline: float) -> int:
         """Play a random game of which only the rules are checked; its positions."""
@@ -338,6 +422,12 @@ class _RandomGames:
                 )
         if games >= _ENOUGH and not decided:
             found.append(f"all {games} random games were drawn: does the outcome see a win?")
+        elif games >= _ENOUGH and self.outcomes[0] > _DRAWN * games:
+            found.append(
+                f"{self.outcomes[0] / games:.0%} of {games} random games were drawn, so wins were "
+                "seldom checked: state some as facts (check_position)"
+            )
+        found += self.signs.warnings()
         if not games:
             found.append("no random game ended: no outcome was checked")
         if self.contrast.is_blind_to_seats:
@@ -355,6 +445,7 @@ class _RandomGames:
         expected = {
             Identity.SYMMETRY: "no start looks like its image" if game.symmetries else "",
             Identity.ENDS: "no end had one" if states_ends else "",
+            Identity.TRANSCRIPT: "no game could be written" if self.transcripts.formats else "",
             Identity.VIEW: "swap_colours gave no text" if self.state_texts.swap_colours else "",
             Identity.INTERPRETED: "the rules came compiled" if compiled else "",
         }
@@ -372,6 +463,8 @@ class _RandomGames:
             games=len(self.lengths),
             mean_length=sum(self.lengths) / max(1, len(self.lengths)),
             longest=max(self.lengths, default=0),
+            ends=self.ends,
+            zero_planes=tuple(np.flatnonzero(~self.used_planes).tolist()),
             ever_legal=int(self.ever_legal.sum()),
             mean_legal_actions=sum(self.legal_counts) / max(1, len(self.legal_counts)),
             seat_0_wins=self.outcomes[1],

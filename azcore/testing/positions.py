@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from azcore.game import CompiledGame
+from azcore.game import CompiledGame, texts_along
 from azcore.game.keys import KEY_BITS, state_key
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
-from azcore.testing.view import View, content
+from azcore.testing.view import View, content, view_of
 
+_LAYERS = 3  # breadth first
+_LAYER = 100  # positions of a layer
 _SWAPPED = 3  # actions: one player plays the first and the last where seats alternate
 
 
@@ -43,16 +45,47 @@ class Keys:
         again = [state] if content(state) is None else [state, state.copy()]
         same = all(checker.ask(identity, "position_key", one) == key for one in again)
         checker.expect(identity, same, "the same position has another key the second time")
+        self._compare(ply, state, view)
+        if ply >= _SWAPPED:
+            self._check_swapped(states[-1 - _SWAPPED], key, view)
+
+    def _compare(self, ply: int, state: Any, view: View) -> None:
+        """Positions with one key after as many actions must look alike."""
+        checker, identity = self.checker, Identity.KEY
+        key = checker.game.position_key(state)
         mask = hash(view.legal_action_mask.tobytes())
         facts = (view.current_player, view.is_terminal, view.outcome, mask)
-        earlier = self.known.setdefault((ply, key), facts)
+        earlier = self.known.setdefault((ply, key or 0), facts)
         names = ("current_player", "is_terminal", "outcome", "legal_action_mask")
         differ = [n for n, a, b in zip(names, earlier, facts, strict=True) if a != b]
         others = " and ".join(differ)
         message = f"key {key} was met after {ply} other actions, with another {others}"
         checker.expect(identity, not differ, message)
-        if ply >= _SWAPPED:
-            self._check_swapped(states[-1 - _SWAPPED], key, view)
+
+    def check_layers(self, state: Any) -> None:
+        """Compare the keys of positions a few actions away, breadth first.
+
+        Orders of actions that lead to the same placement lie side by side there; in random games
+        they are rare. `state` is where the checker's actions lead.
+        """
+        checker, game = self.checker, self.checker.game
+        way, moves = list(checker.actions), list(checker.moves)
+        layer: list[tuple[list[int], Any]] = [([], state)]
+        for _ in range(_LAYERS if self._has_keys else 0):
+            following: dict[Any, tuple[list[int], Any]] = {}
+            for path, earlier in layer:
+                for action in np.flatnonzero(game.legal_action_mask(earlier)).tolist():
+                    later = game.step(earlier, action)
+                    following.setdefault(content(later) or later, ([*path, action], later))
+            layer = list(following.values())
+            if len(layer) > _LAYER:
+                chosen = checker.rng.choice(len(layer), _LAYER, replace=False)
+                layer = [layer[i] for i in sorted(chosen.tolist())]
+            for path, later in layer:
+                checker.actions = [*way, *path]
+                checker.state = later
+                checker.moves = [*moves, *texts_along(game, state, path)]
+                self._compare(len(checker.actions), later, view_of(game, later))
 
     def _check_swapped(self, state: Any, key: int, view: View) -> None:
         """The last actions in another order must give another key or the same view."""

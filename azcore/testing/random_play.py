@@ -17,7 +17,7 @@ def random_game(game: Game, rng: np.random.Generator) -> list[int]:
     Raises:
         ContractError: the game does not end within `max_game_length`.
     """
-    return [action for action, _ in _random_plies(game, rng)]
+    return [action for action, _ in random_plies(game, rng, game.initial_state())]
 
 
 def random_states(game: Game, count: int, rng: np.random.Generator) -> list[Any]:
@@ -25,13 +25,12 @@ def random_states(game: Game, count: int, rng: np.random.Generator) -> list[Any]
     states: list[Any] = []
     while len(states) < count:
         states.append(game.initial_state())
-        states.extend(state for _, state in _random_plies(game, rng))
+        states.extend(state for _, state in random_plies(game, rng, states[-1]))
     return states[:count]
 
 
-def _random_plies(game: Game, rng: np.random.Generator) -> Iterator[tuple[int, Any]]:
-    """Each random action with the state after it, until the game is over."""
-    state = game.initial_state()
+def random_plies(game: Game, rng: np.random.Generator, state: Any) -> Iterator[tuple[int, Any]]:
+    """Each random action from a state with the state after it, until the game is over."""
     for _ in range(game.max_game_length):
         if game.is_terminal(state):
             return

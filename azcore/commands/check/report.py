@@ -15,12 +15,12 @@ from rich.table import Table
 from azcore.commands.check.planes import drawn_planes, named_planes
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
-from azcore.game import BoolArray, CompiledGame, Game
+from azcore.game import CompiledGame, Game
 from azcore.game.registry import preparing, unprepared
 from azcore.settings import build, require
 from azcore.testing import Report, check_game, perft
 from azcore.testing.child import Note, in_child
-from azcore.testing.random_play import random_game, random_states
+from azcore.testing.random_play import random_game
 from azcore.testing.speed import rules_us_per_ply
 from azcore.testing.view import ranges
 
@@ -167,10 +167,11 @@ def _facts(game: Game, report: Report) -> Rows:
         ("actions ever legal", f"{report.ever_legal:,}"),
         ("observation", shape),
         ("largest values of its planes", _maxima(game)),
-        ("planes that stayed zero", ranges(~_used_planes(game))),
+        ("planes that stayed zero", _listed(game, report)),
         ("symmetries", str(len(game.symmetries))),
         ("plies of a random game, mean", f"{report.mean_length:.1f}"),
         ("longest of them", str(report.longest)),
+        ("ends checked", report.ends_in_words),
         ("max_game_length", f"{game.max_game_length:,}"),
         ("legal actions, mean", f"{report.mean_legal_actions:.1f}"),
         (f"seat 0 wins / draws / seat 1 wins of {report.games} {played}", shares),
@@ -180,6 +181,10 @@ def _facts(game: Game, report: Report) -> Rows:
     else:
         rows.append(("memory of a state", "a Python object"))
     return rows
+
+
+def _listed(game: Game, report: Report) -> str:
+    return ranges(np.isin(np.arange(game.observation_shape[0]), report.zero_planes))
 
 
 def _maxima(game: Game) -> str:
@@ -226,13 +231,6 @@ def _pictures(game: Game, most: int | None, width: int) -> str:
     ended = f"where that game ended: {verdict} ({game.termination(state)})"
     parts.append(f"{ended}\n{game.render(state)}\n")
     return "\n\n".join(parts)
-
-
-def _used_planes(game: Game) -> BoolArray:
-    """bool [C], whether a plane is nonzero anywhere in some random games."""
-    states = random_states(game, 300, np.random.default_rng(2))
-    written: BoolArray = np.any([game.observation(s).any((1, 2)) for s in states], axis=0)
-    return written
 
 
 def _speed(game: Game, config: Mapping[str, Any], report: Report, check: CheckSettings) -> Rows:
