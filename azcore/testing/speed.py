@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,11 @@ from numba import types
 
 from azcore.game import CompiledGame, Game
 from azcore.game.compilation import compiled
-from azcore.game.compiled import rule_types
+from azcore.game.compiled import IS_TERMINAL, LEGAL_ACTIONS, STEP, RuleFunctions, rule_types
+from azcore.game.rule_table import RULE_SOURCES, rule_table, rules_of
+from azcore.testing.random_play import random_states
 
+_STATES = 256  # of random games, for which each rule is called
 _RUNS = 7  # of equal length, whose median is reported
 _TRIAL = 1 / 32  # share of the time: a run this long sets the length of those runs
 
@@ -51,6 +54,74 @@ def rules_us_per_ply(game: Game, seconds: float) -> float:
     plies = max(1, round(plies * left / used / _RUNS))
     times = [_timed(partial(run, plies, seed)) for seed in range(2, 2 + _RUNS)]
     return statistics.median(times) / plies * 1e6
+
+
+def us_by_rule(game: Game, seconds: float) -> dict[str, float]:
+    """Microseconds per call of each rule of a turn, in positions of random games.
+
+    Args:
+        game: any game.
+        seconds: total time to measure.
+    """
+    some = random_states(game, _STATES, np.random.default_rng(3))
+    states = [state for state in some if not game.is_terminal(state)]
+    legal = [int(np.flatnonzero(game.legal_action_mask(state))[0]) for state in states]
+    rules = ("legal_actions", "step", "is_terminal", "observe")
+    if isinstance(game, CompiledGame) and not numba_config.DISABLE_JIT:
+        records = np.zeros(len(states) + 1, game.state_dtype)  # and a scratch
+        records[:-1] = states
+        buffers = np.zeros(game.num_actions, np.int32), np.zeros(game.observation_shape, np.uint8)
+        kernel, table = calling_kernel(game.state_type), rule_table(game)
+        played = np.array(legal, np.int32)
+
+        def call(rule: str) -> None:
+            kernel(table, records, RuleFunctions._fields.index(rule), played, *buffers)
+
+    else:
+        methods = dict(
+            zip(rules, ("legal_action_mask", "step", "is_terminal", "observation"), strict=True)
+        )
+
+        def call(rule: str) -> None:
+            method = getattr(game, methods[rule])
+            for state, action in zip(states, legal, strict=True):
+                method(state, action) if rule == "step" else method(state)
+
+    found = {}
+    for rule in rules:
+        call(rule)
+        times: list[float] = []
+        end = time.perf_counter() + seconds / len(rules)
+        while not times or time.perf_counter() < end:
+            times.append(_timed(partial(call, rule)))
+        found[rule] = statistics.median(times) / len(states) * 1e6
+    return found
+
+
+@cache
+def calling_kernel(record: Any) -> Any:
+    """`_call_all` compiled for one record type."""
+    states = types.Array(record, 1, "C")
+    signature = types.void(
+        *(types.int64[:, ::1], states, types.int64),
+        *(types.int32[::1], types.int32[::1], types.uint8[:, :, ::1]),
+    )
+    return compiled(_call_all, signature, sources=[__file__, *RULE_SOURCES])
+
+
+def _call_all(table: Any, states: Any, rule: Any, legal: Any, actions: Any, planes: Any) -> None:
+    """Call one rule of a table for all states but the last, which is a scratch."""
+    rules = rules_of(table, states)
+    for row in range(len(legal)):
+        if rule == STEP:
+            states[-1] = states[row]
+            rules.step(states[-1], np.int64(legal[row]))
+        elif rule == LEGAL_ACTIONS:
+            rules.legal_actions(states[row], actions)
+        elif rule == IS_TERMINAL:
+            rules.is_terminal(states[row])
+        else:
+            rules.observe(states[row], planes)
 
 
 def _random_plies_plain(game: Game, plies: int, seed: int) -> int:

@@ -138,10 +138,14 @@ def test_report(compose: Compose, capsys: pytest.CaptureFixture[str], name: str)
         "plane 0   plane 1",
         "plane 1: opponent's marks",
         "rules, a ply of random play",
+        "  observe, a call",
+        "of random games or fewer may be unseen",
         "evaluations/s",
         "plies × 16 simulations, about",
     ):
         assert words in told
+    if name == "tic_tac_toe_plain":
+        assert "the rules cost more than the network, a position" in told
     assert ("10 bytes" in told) == (name == "tic_tac_toe")
     assert "\x1b" not in told  # plain where it is not a terminal
 

@@ -21,7 +21,7 @@ from azcore.settings import build, require
 from azcore.testing import Report, check_game, perft
 from azcore.testing.child import Note, in_child
 from azcore.testing.random_play import random_game
-from azcore.testing.speed import rules_us_per_ply
+from azcore.testing.speed import rules_us_per_ply, us_by_rule
 from azcore.testing.view import ranges
 
 Rows = list[tuple[str, ...]]
@@ -241,8 +241,10 @@ def _speed(game: Game, config: Mapping[str, Any], report: Report, check: CheckSe
     settings, seconds = settings_from(config, LearningSettings), check.seconds
     cost = estimate(settings, report.mean_length, seconds)
     network = settings.network
+    by_rule = us_by_rule(game, seconds)
     rows: Rows = [
         ("rules, a ply of random play", f"{rules_us_per_ply(game, seconds):,.2f} µs"),
+        *((f"  {rule}, a call", f"{us:,.2f} µs") for rule, us in by_rule.items()),
         ("rules and search, a simulation", f"{cost.search_us:,.2f} µs"),
         (
             f"network {network}, batches of {cost.batch}",
@@ -254,6 +256,11 @@ def _speed(game: Game, config: Mapping[str, Any], report: Report, check: CheckSe
             _duration(cost.seconds_per_game),
         ),
     ]
+    network_us = 1e6 / cost.evaluations_per_s
+    if (rules_us := sum(by_rule.values())) > network_us:
+        slowest = max(by_rule, key=by_rule.__getitem__)
+        costs = f"{rules_us:,.1f} µs against {network_us:,.1f} µs: begin with {slowest}"
+        rows.append(("the rules cost more than the network, a position", costs))
     if check.games is not None:
         rows.append((f"{check.games:,} such games", _duration(check.games * cost.seconds_per_game)))
     return rows
