@@ -18,8 +18,8 @@ by the author, or a playthrough recorded when the game was correct; `swap_colour
 observations from the wrong view. Random games seldom reach rare rules: state those as facts.
 
 Where to begin: `contract.py` lists the identities. `identities.py` has `check_game`, which plays
-and calls the checks of `rules.py`, `texts.py`, `compiled.py`, `agreement.py`, `boards.py` and
-`positions.py`.
+and calls the checks of `rules.py`, `texts.py`, `compiled.py`, `agreement.py`, `boards.py`,
+`transcripts.py` and `positions.py`.
 `checker.py` holds what these share: the current position, the counts, and error reporting.
 `child.py` runs them in a process of its own. `facts.py`, `playthrough.py`, `random_play.py`,
 `counts.py` for perft and `speed.py` are separate; `view.py` holds what a game returns for one
