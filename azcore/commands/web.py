@@ -145,7 +145,7 @@ def _serve_until_left(
 ) -> None:
     """Serve the page in this process.
 
-    It ends with the process that started it and, once the run is over, when the last visitor leaves.
+    It ends with the process that started it, or after the run when the last visitor leaves.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: os._exit(0))  # until the server handles them
