@@ -197,7 +197,7 @@ def train_run(
                 step = training.fit(start.checkpoint)
         interrupts.end()  # the rest takes only a moment
         status = _conclude(run, terminal, settings, step, max_steps)
-        if page is not None and step is not None:
+        if page is not None and step is not None and BESIDE not in config:  # a sweep has more runs
             page.stay(terminal.say)
         return run, status
 

@@ -164,7 +164,7 @@ class Shelf:
 
     def _shipped(self) -> list[Entry]:
         return [
-            _entry(f"{WORD}/{name}", path, "the network that comes with it", "shipped")
+            _entry(f"{WORD}/{name}", path, "pretrained network", "shipped")
             for name, path in shipped().items()
         ]
 
