@@ -335,7 +335,7 @@ def test_the_arena_with_book_and_tablebase(
         "game.max_plies=12",
     )
     assert (status, error) == (0, "")
-    assert f"openings of {book}, ended by {TABLES}" in told.replace("\n", " ")
+    assert f"openings from {book}, ended by {TABLES}" in told.replace("\n", " ")
     with (tmp_path / "found/games.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["actions"].split()[0] for row in rows} <= {"e2e4", "d2d4", "c2c4"}
