@@ -72,13 +72,13 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
     },
     "import": {
         "export": "out names the file to write",
-        "run_dir": "out is the file that is written",
+        "run_dir": "out names the file to write",
         "supervised.games": "games=[...] names the files to read",
     },
     "predict": {"network": "a checkpoint has its own"},
     "puzzles": {
         "arena.starts": "use puzzles.files there",
-        "run_dir": "out is the file that is written",
+        "run_dir": "out names the file to write",
     },
     "ladder": {
         "game": "ladder.recipes names what to train",

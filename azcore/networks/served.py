@@ -1,8 +1,8 @@
 """One process evaluates positions for others on its machine, through shared memory.
 
-Processes that use a GPU separately take turns on it: fifteen, with batches of 512 positions of Go
-9x9, reached half the rate of as many streams in one process (docs/performance.md). Each would also
-import CUDA's libraries, hold a copy of the weights and capture its own graphs.
+Processes that use a GPU separately take turns on it: fifteen, with batches of 512 positions of a
+9x9 board, reached half the rate of as many streams in one process (docs/performance.md). Each would
+also import CUDA's libraries, hold a copy of the weights and capture its own graphs.
 
 A client's batch is evaluated alone, so its results do not depend on other clients. One socket
 carries a few bytes for each batch, or the descriptor of a file in memory: of packed weights, or of

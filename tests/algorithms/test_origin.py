@@ -193,7 +193,7 @@ def test_the_same_command_line_resumes_it_and_another_origin_is_refused(
         assert "resume=" in errors
         assert f"got {other}" in errors
     status, _, errors = azcore(*TINY, "run_dir=run", "resume=latest", "init=new")
-    assert "the run began anew, got init=new" in errors
+    assert "the run began from random weights, got init=new" in errors
 
 
 def test_a_network_that_ships_begins_it_and_the_same_words_resume_it(azcore: CommandLine) -> None:

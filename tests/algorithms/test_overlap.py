@@ -315,7 +315,7 @@ def test_a_rating_under_way_without_its_weights_is_left_out(
     held.set()
     run.step_checkpoint(12).unlink()
     assert train(tiny("resume=run", *MATCHES)) == 0
-    assert "the rating of step 12 is left out" in capsys.readouterr().out
+    assert "skipping the rating of step 12" in capsys.readouterr().out
     assert rated(run.path)[:1] == [("5", "24")]
 
 

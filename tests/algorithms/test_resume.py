@@ -444,7 +444,9 @@ def test_a_disk_without_room_for_the_window_loses_nothing(
     config = tiny(*short, "run_dir=full")
     with monkeypatch.context() as patch:
         patch.setattr(os, "posix_fallocate", full)
-        with pytest.raises(GameFileError, match=r"room for the replay window .*: No space left"):
+        with pytest.raises(
+            GameFileError, match=r"reserve space for the replay window .*: No space left"
+        ):
             train(config)
     assert left < 0
     assert read_checkpoint(tmp_path / "full/checkpoints/last.ckpt")["global_step"] == 4

@@ -266,7 +266,7 @@ def test_games_that_do_not_pair_up_are_refused(game: Game, num_games: int) -> No
 
 
 def test_openings_longer_than_the_game_are_refused(game: Game) -> None:
-    with pytest.raises(SettingError, match=r"opening_plies must be so few.*got 9"):
+    with pytest.raises(SettingError, match=r"opening_plies must be low enough.*got 9"):
         random_openings(game, 1, 9, seed=0)
 
 
@@ -323,7 +323,7 @@ def test_random_plies_come_after_starts_and_positions_repeat_in_turn(
     texts = [game.state_to_text(one.state) for one in again]
     assert len(set(texts)) == 2
     assert texts == [texts[i % 2] for i in range(5)]
-    with pytest.raises(SettingError, match="opening_plies must be so few"):
+    with pytest.raises(SettingError, match="opening_plies must be low enough"):
         random_openings(game, 1, 8, 5, starts)
 
 

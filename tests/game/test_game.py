@@ -51,12 +51,12 @@ def test_good_facts_are_kept():
 @pytest.mark.parametrize(
     ("fact", "value", "words"),
     [
-        ("version", 0, "version must be above 0, got 0"),
-        ("num_actions", 0, "num_actions must be above 0, got 0"),
+        ("version", 0, "version must be a number above 0, got 0"),
+        ("num_actions", 0, "num_actions must be a number above 0, got 0"),
         ("num_actions", 65_537, "num_actions must be at most 65,536, got 65,537"),
-        ("max_game_length", -1, "max_game_length must be above 0, got -1"),
-        ("dirichlet_alpha", 0.0, "dirichlet_alpha must be above 0, got 0.0"),
-        ("dirichlet_alpha", float("nan"), "dirichlet_alpha must be above 0, got nan"),
+        ("max_game_length", -1, "max_game_length must be a number above 0, got -1"),
+        ("dirichlet_alpha", 0.0, "dirichlet_alpha must be a number above 0, got 0.0"),
+        ("dirichlet_alpha", float("nan"), "dirichlet_alpha must be a number above 0, got nan"),
         ("observation_shape", (3, 3), "observation_shape must be three positive sizes"),
         ("observation_shape", (2, 0, 3), "got (2, 0, 3)"),
         ("observation_maximum", [1], "must be 2 whole numbers from 1 to 255, got [1]"),

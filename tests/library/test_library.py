@@ -274,9 +274,9 @@ def test_training_obeys_or_refuses(tmp_path: Path) -> None:
         azcore.train("tic_tac_toe", minutes=0)
     with pytest.raises(SettingError, match="players is for command=arena"):
         azcore.train("tic_tac_toe", "players=[random]")
-    with pytest.raises(SettingError, match="has its settings, got stones besides"):
+    with pytest.raises(SettingError, match="already has its settings, got also stones"):
         azcore.train(azcore.make("tic_tac_toe"), stones=3)
-    with pytest.raises(SettingError, match="composed settings are complete, got seed=2"):
+    with pytest.raises(SettingError, match="composed settings are complete, got also seed=2"):
         azcore.train(azcore.compose("game=tic_tac_toe"), "seed=2")
     with pytest.raises(SettingError, match="is not a run directory"):
         azcore.Run(tmp_path)

@@ -18,7 +18,7 @@ import torch
 import azcore
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError, GameFileError, InvalidTextError, SettingError
-from azcore.game import Game
+from azcore.game import Game, Transcript
 from azcore.learner.given import is_held_out, with_targets
 from azcore.pictures import film
 from azcore.report.games import replayed
@@ -378,9 +378,11 @@ def test_the_positions_that_come_for_chess_go_on() -> None:
 
 
 def test_formats_without_a_set_up_position_are_refused_early(tmp_path: Path) -> None:
-    pytest.importorskip("cshogi")
-    game, starts = of_kind("shogi", tmp_path)
-    with pytest.raises(
-        InvalidTextError, match=r"starts.txt, line 1: no .kifu file can begin there"
-    ):
-        starts.require_transcripts(game.transcript_formats()["kif"])
+    def write(transcript: Transcript) -> str:
+        raise InvalidTextError(f"no words for {transcript.start_text}")
+
+    game, starts = of_kind("chess", tmp_path)
+    form = game.transcript_formats()["pgn"]
+    starts.require_transcripts(form)
+    with pytest.raises(InvalidTextError, match=r"starts.txt, line 1: no .pgn file can begin there"):
+        starts.require_transcripts(replace(form, write=write))

@@ -464,7 +464,9 @@ def test_no_room_on_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(GameFileError, match=r"room for the replay window .*: No space left"):
+    with pytest.raises(
+        GameFileError, match=r"reserve space for the replay window .*: No space left"
+    ):
         window.extend(played(game, 20))
 
 

@@ -294,7 +294,7 @@ def test_predictions_of_games_by_others(
     assert float(first["value_error"]) == pytest.approx(wanted.value_loss, abs=1e-4)
     assert len({row["value_error"] for row in (first, *others[:-2])}) > 1
     output = capsys.readouterr().out
-    assert f"of {wanted.positions} positions of {len(held_out)} held-out games" in output
+    assert f"on {wanted.positions} positions of {len(held_out)} held-out games" in output
     line = next(line for line in output.splitlines() if "gate.enabled=true" in line)
     assert f"{float(others[0]['predicted']):.1%}" in line
     assert f"{float(others[0]['value_error']):.3f}" in line
@@ -376,7 +376,7 @@ def test_arms_that_differ_in_nothing_or_in_more_than_they_say(
     assert compare(*brief) == 0
     output = capsys.readouterr().out
     assert "one seed: these intervals do not cover the variation between seeds\n" in output
-    assert "arena.games=4 and gate.enabled=false have the same weights: what they differ" in output
+    assert "arena.games=4 and gate.enabled=false have the same weights: what differs" in output
     assert "not trained" not in output
     assert len(rows(runs / "differences.csv")) == 2
     sizes = runs / "gate.enabled=true,seed=1" / "sizes.json"

@@ -113,7 +113,7 @@ def test_a_round_robin_is_printed_and_kept(azcore: Command, run: Path, tmp_path:
 
     status, _, errors = azcore(*BASE, "players=[random,search]", "arena.games=2")
     assert status == 2
-    assert "run_dir found holds matches of other players, or under other conditions" in errors
+    assert "run_dir found holds matches of other players or under other conditions" in errors
 
 
 def test_no_match_is_played_twice(azcore: Command, run: Path, tmp_path: Path) -> None:
