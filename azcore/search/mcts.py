@@ -284,7 +284,11 @@ class Search:
             policy_logits=np.ascontiguousarray(policy_logits, np.float32),
             values=np.ascontiguousarray(values, np.float32),
         )
-        return self.trees.tree, self.trees.wave, self.trees.variants, self._slots, leaves
+        # Without the methods that only select, so that numba compiles one kernel for all of them.
+        backing_up = self.trees.variants._replace(
+            best_only=None, forced=None, gumbel=None, formula=None
+        )
+        return self.trees.tree, self.trees.wave, backing_up, self._slots, leaves
 
     def kernels(self) -> list[tuple[Any, tuple[Any, ...]]]:
         """The kernels of a wave that take longest to compile, each with arguments for `compile`."""
