@@ -17,6 +17,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from azcore.errors import (
     AzcoreError,
     GameError,
@@ -56,20 +59,16 @@ _OFF_THE_BOARD = {
     **dict.fromkeys(("不戦敗", "不戦勝", "接続切れ"), "absence"),
 }
 _NO_START = "a start that cannot be read"
-_LETTERS = {  # of SFEN, by KIF's pieces
-    **dict(zip(f"{_HAND_NAMES}玉", "PLNSGBRK", strict=True)),
-    **dict(zip("と杏圭全馬龍", ("+P", "+L", "+N", "+S", "+B", "+R"), strict=True)),
-}
-_CSA_LETTERS = dict(
+_TYPES = dict(zip(f"{_HAND_NAMES}玉と杏圭全馬龍", range(rules.NUM_TYPES), strict=True))
+_CSA_TYPES = dict(
     zip(
         ("FU", "KY", "KE", "GI", "KI", "KA", "HI", "OU", "TO", "NY", "NK", "NG", "UM", "RY"),
-        _LETTERS.values(),
+        range(rules.NUM_TYPES),
         strict=True,
     )
 )
-_PIECES = {"P": 18, "L": 4, "N": 4, "S": 4, "G": 4, "B": 2, "R": 2}  # in a set, for both hands
-_CSA_PLACED = re.compile(r"(\d\d)([A-Z]{2})", re.ASCII)
-_KIF_CELL = re.compile(f"([ v^])(?:([{''.join(_LETTERS)}])|・)")
+_CSA_PLACED = re.compile(r"(00|[1-9][1-9])([A-Z]{2})", re.ASCII)
+_KIF_CELL = re.compile(f"([ v^])(?:([{''.join(_TYPES)}])|・)")
 _KIF_HAND = re.compile(f"([{_HAND_NAMES}])(十?)([1-9]?)")
 
 _BYTE_ORDER_MARK = "\ufeff"  # some editors write it first
@@ -348,7 +347,7 @@ def _kif_start(lines: Sequence[str]) -> str | None:
     Raises:
         TranscriptError: it cannot be read.
     """
-    name, rows, hands, is_white = "平手", list[list[str]](), "", False
+    name, seat, rows, hands = "平手", rules.BLACK, list[list[int]](), _no_hands()
     for line in lines:
         plain = line.translate(_WIDE)
         if _KIF_LINE.match(plain):
@@ -356,15 +355,22 @@ def _kif_start(lines: Sequence[str]) -> str | None:
         if header := re.match(r"\s*手合割\s*[：:](.*)", line):
             name = header[1].strip() or name
         elif held := re.match(r"\s*(?:(先手|下手)|後手|上手)の持駒\s*[：:](.*)", plain):
+            holder = rules.BLACK if held[1] else rules.WHITE
             for piece, ten, rest in _KIF_HAND.findall(held[2]):
-                count = 10 * len(ten) + int(rest or not ten)
-                hands += _of_seat(_LETTERS[piece], bool(held[1])) * count
+                hands[holder, _TYPES[piece]] += 10 * len(ten) + int(rest or not ten)
         elif plain.startswith("|"):
             cells = _KIF_CELL.findall(plain)
-            rows.append([p and _of_seat(_LETTERS[p], mark != "v") for mark, p in cells])
-        is_white = is_white or plain.strip() in ("後手番", "上手番")
+            rows.append([_code(_TYPES[p], mark == "v") if p else 0 for mark, p in cells])
+        elif plain.strip() in ("後手番", "上手番"):
+            seat = rules.WHITE
     if rows:
-        return _sfen(rows, hands, is_white)
+        if [len(row) for row in rows] != [9] * 9:
+            raise TranscriptError(
+                "shogi: the game's start: a board must have 9 rows of 9 squares, got "
+                f"{[len(row) for row in rows][:10]}",
+                _NO_START,
+            )
+        return _sfen(np.array(rows, np.int8).reshape(81), hands, seat)
     start: str | None = library().KIF.Parser.HANDYCAP_SFENS.get(name)
     if start is None:
         raise TranscriptError(
@@ -574,34 +580,29 @@ def _csa_start(lines: Sequence[str], player: str) -> str | None:
     Raises:
         TranscriptError: it cannot be read.
     """
-    board, hands = dict[str, str](), ""  # by file and rank, such as 77
-    usual = {
-        f"{9 - file}{rank + 1}": piece
-        for rank, row in enumerate(_ranks(notation.START))
-        for file, piece in enumerate(row)
-        if piece
-    }
+    board, hands = np.zeros(81, np.int8), _no_hands()
     stated = [line for line in lines if line not in ("P+", "P-")]  # hands without pieces
     for line in stated or ["PI"]:
-        places = _CSA_PLACED.findall(line, 2)
+        is_white, places = line[1:2] == "-", _CSA_PLACED.findall(line, 2)
         if line.startswith("PI"):
-            board = {key: usual[key] for key in usual.keys() - {place for place, _ in places}}
-        elif line[1:2].isdecimal():
-            for file, (sign, piece) in enumerate(re.findall(r"([+-])(\w\w)| \* ?", line[2:])):
+            board = notation.read_sfen(notation.START, max_plies=0).board
+            for place, _ in places:
+                board[_square(place)] = 0
+        elif line[1:2] in tuple("123456789"):
+            cells = re.findall(r"([+-])(\w\w)| \* ?", line[2:])[:9]
+            for file, (sign, piece) in enumerate(cells):
                 if sign:
-                    board[f"{9 - file}{line[1]}"] = _of_seat(_csa_letter(piece), sign == "+")
-        for place, piece in places if line[1:2] in "+-" else ():
-            if piece == "AL":
-                there = [*"".join(board.values()).upper().replace("+", ""), *hands.upper()]
-                letters = [p for p, most in _PIECES.items() for _ in range(most - there.count(p))]
+                    board[_square(f"{9 - file}{line[1]}")] = _code(_csa_type(piece), sign == "-")
+        for place, piece in places if line[1:2] in ("+", "-") else ():
+            if place != "00":
+                board[_square(place)] = _code(_csa_type(piece), is_white)
+            elif piece == "AL":
+                there = rules.HAND_TYPE[(board[board > 0] - 1) % rules.NUM_TYPES]
+                used = np.bincount(there, minlength=rules.NUM_TYPES)[: rules.NUM_HAND_TYPES]
+                hands[int(is_white)] += np.maximum(rules.SUPPLY - used - hands.sum(0), 0)
             else:
-                letters = [_csa_letter(piece)]
-            if place == "00":
-                hands += "".join(_of_seat(letter, line[1] == "+") for letter in letters)
-            else:
-                board[place] = _of_seat(letters[0], line[1] == "+")
-    rows = [[board.get(f"{file}{rank}", "") for file in range(9, 0, -1)] for rank in range(1, 10)]
-    start = _sfen(rows, hands, player == "-")
+                hands[int(is_white), _csa_type(piece, rules.NUM_HAND_TYPES)] += 1
+    start = _sfen(board, hands, rules.WHITE if player == "-" else rules.BLACK)
     return None if start == notation.START else start
 
 
@@ -657,38 +658,35 @@ def _start(game: Game, start: str | None) -> tuple[Any, Any]:
     return state, library().Board(game.state_to_text(state))
 
 
-def _csa_letter(piece: str) -> str:
-    if piece not in _CSA_LETTERS:
+def _square(place: str) -> int:
+    """The square of a file and a rank, such as 77."""
+    return 9 * int(place[1]) - int(place[0])
+
+
+def _code(piece: int, is_white: bool) -> int:
+    """A piece as `notation.Position.board` has it."""
+    return 1 + piece + rules.NUM_TYPES * is_white
+
+
+def _csa_type(piece: str, count: int = rules.NUM_TYPES) -> int:
+    """The type of a piece, one of the first `count`."""
+    names = list(_CSA_TYPES)[:count]
+    if piece not in names:
         raise TranscriptError(
-            f"shogi: a piece of a CSA game must be one of {', '.join(_CSA_LETTERS)}, got {piece!r}",
+            f"shogi: a piece of a CSA game must be one of {', '.join(names)}, got {piece!r}",
             _NO_START,
         )
-    return _CSA_LETTERS[piece]
+    return _CSA_TYPES[piece]
 
 
-def _of_seat(letter: str, is_black: bool) -> str:
-    return letter if is_black else letter.lower()
+def _no_hands() -> npt.NDArray[np.int64]:
+    return np.zeros((2, rules.NUM_HAND_TYPES), np.int64)
 
 
-def _ranks(sfen: str) -> Iterator[list[str]]:
-    """The cells of each rank of an SFEN, from file 9; empty texts where there is no piece."""
-    for rank in sfen.split()[0].split("/"):
-        cells = "".join("0" * int(each) if each.isdecimal() else each for each in rank)
-        yield [piece.strip("0") for piece in re.findall(r"\+?[A-Za-z]|0", cells)]
-
-
-def _sfen(rows: Sequence[Sequence[str]], hands: str, is_white: bool) -> str:
-    """A position in SFEN: its cells by rank, from file 9, and each piece in hand."""
-    board = "/".join(
-        re.sub("0+", lambda run: f"{len(run[0])}", "".join(piece or "0" for piece in row))
-        for row in rows
-    )
-    held = "".join(
-        f"{hands.count(piece) if hands.count(piece) > 1 else ''}{piece}"
-        for piece in "RBGSNLPrbgsnlp"
-        if piece in hands
-    )
-    return f"{board} {'w' if is_white else 'b'} {held or '-'} 1"
+def _sfen(board: npt.NDArray[np.int8], hands: npt.NDArray[np.int64], seat: int) -> str:
+    """The SFEN of a position; the reader refuses hands that no set of pieces allows."""
+    few = np.minimum(hands, 99).astype(np.int8)
+    return notation.Position(board=board, hands=few, player=seat, ply=0).to_sfen()
 
 
 def _told_result(game: Game, state: Any, told: str, own: str, ends: Sequence[str]) -> str:

@@ -465,6 +465,8 @@ def test_a_fault_leaves_the_game_before_it(game: Any, form: str) -> None:
         ("-3334FU\n", "move 1 of the CSA game must be .*begins with \\+, got '-3334FU'"),
         ("P1-KY\n+\n+7776FU\n", "the game's start: "),
         ("P1-XX\n+\n+7776FU\n", "a piece of a CSA game must be one of FU.* got 'XX'"),
+        ("PI\nP-00AL\nP+55AL\n+\n+7776FU\n", "a piece of a CSA game must be one of .* got 'AL'"),
+        ("P-11OU\nP+00OU\n+\n", "a piece of a CSA game must be one of FU.*, HI, got 'OU'"),
         ("PI82HI22KA\n+\n-3334FU\n", "move 1 of the CSA game must be"),
         ("PI\n+\n+7775FU\n", "move 1 of the CSA game must be .*got '\\+7775FU'"),
         ("PI\n+\n+7776FU\n-xxxxFU\n", "move 2 of the CSA game must be .*got '-xxxxFU'"),
