@@ -74,6 +74,10 @@ class Search:
         self.states = make_batch(game, num_trees)
         self._evaluator = evaluator
         self.trees, self._slots = make_trees(game, num_trees, settings)
+        # Without the methods that only select, so that numba compiles one kernel for all of them.
+        self._backing_up = self.trees.variants._replace(
+            best_only=None, forced=None, gumbel=None, formula=None
+        )
         slots = len(self._slots.tree)
         self._positions = make_positions(game, slots, keys=settings.transpositions)
         self._code: dict[Any, Callable[..., Any]] = {}  # by kernel, see `call`
@@ -284,11 +288,7 @@ class Search:
             policy_logits=np.ascontiguousarray(policy_logits, np.float32),
             values=np.ascontiguousarray(values, np.float32),
         )
-        # Without the methods that only select, so that numba compiles one kernel for all of them.
-        backing_up = self.trees.variants._replace(
-            best_only=None, forced=None, gumbel=None, formula=None
-        )
-        return self.trees.tree, self.trees.wave, backing_up, self._slots, leaves
+        return self.trees.tree, self.trees.wave, self._backing_up, self._slots, leaves
 
     def kernels(self) -> list[tuple[Any, tuple[Any, ...]]]:
         """The kernels of a wave that take longest to compile, each with arguments for `compile`."""

@@ -15,7 +15,7 @@ metrics.csv              one row per generation
 matches.csv              one row per rating match
 gate.csv                 one row per match of a candidate against the best player
 members.csv              one row per process or actor of self-play, of the latest generation
-progress.json            how much of a generation has been played, while the run goes on
+progress.json            how much of the current generation has been played
 logs/                    TensorBoard
 report.html              updated during the run
 aside/                   files set aside when the run went back to an earlier checkpoint
@@ -193,7 +193,10 @@ class RunDirectory:
             file.write(json.dumps(sizes.known()) + "\n")
 
     def save_progress(self, made: float, wanted: float, unit: str) -> None:
-        """Say how much of a generation there is, for whoever watches; at most once a second."""
+        """Write how much of a generation has been played, for the page; at most once a second.
+
+        The file may be lost in a power cut: syncing it would hold up self-play.
+        """
         now = time.monotonic()
         if now - self._told < 1 or not self.is_open:
             return
@@ -205,7 +208,7 @@ class RunDirectory:
             new.replace(self.progress)
 
     def read_progress(self) -> tuple[int, int, str] | None:
-        """How much of how many games or positions; None: nobody says."""
+        """How many games or positions of how many have been played; None: unknown."""
         try:
             told = json.loads(read_text(self.progress, MAX_YAML))
             made, wanted, unit = (told[key] for key in ("made", "wanted", "unit"))

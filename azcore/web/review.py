@@ -203,7 +203,7 @@ def _result(game: Game, state: Any) -> float:
 
 
 def _sign(game: Game, before: Any, after: Any) -> int:
-    """What turns a value after a move into the view of whoever made it."""
+    """1 or -1: converts a value after a move to the view of the player who made it."""
     return 1 if game.current_player(before) == game.current_player(after) else -1
 
 

@@ -49,7 +49,7 @@ class _Decided:
 
 
 class _Warm:
-    """The engine has searched once, so its next answer comes at once; no page can send this."""
+    """The engine has searched once, so its next answer is fast; no page can send this."""
 
 
 class Room:
@@ -149,7 +149,7 @@ class Room:
     # -- orders ---------------------------------------------------------------------------------
 
     def _open(self, order: Mapping[str, Any]) -> None:
-        """Begin a game, or go on with one that the page has: start, moves, ply, resignation."""
+        """Start a game, or resume one that the page holds: start, moves, ply, resignation."""
         name = text_of(order, "player", 1000)
         entry = self._shelf.entry(name)
         self._send({"what": "busy", "says": f"loading {entry.title}"})
@@ -260,7 +260,7 @@ class Room:
         self._show()
 
     def _pause(self, order: Mapping[str, Any]) -> None:
-        """Let the engine's game with itself rest, or go on."""
+        """Pause or resume the game that the engine plays against itself."""
         self._is_paused = bool(order.get("on", True))
         self._show()
 

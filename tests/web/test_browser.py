@@ -149,10 +149,10 @@ def test_nothing_of_a_game_is_lost(page: Any, place: str) -> None:
     assert shown(page) == before
     page.uncheck("#analyse")
     page.keyboard.press("n")
-    page.click("text=Go on with this one")
+    page.click("text=Keep this one")
     assert shown(page)[0] == 4
     page.keyboard.press("n")
-    page.click("text=Begin a new game")
+    page.click("text=Start a new game")
     page.locator("#moves li").first.wait_for(state="detached")
     page.go_back()
     moves(page, 4)
@@ -458,7 +458,7 @@ def test_a_game_that_one_watches_has_a_pace_and_rests(page: Any, place: str) -> 
     rests = page.locator("#moves li").count()
     page.wait_for_timeout(1500)
     assert page.locator("#moves li").count() == rests
-    page.click("text=Go on")
+    page.click("text=Resume")
     page.locator("#moves li").nth(rests).wait_for()
 
 

@@ -63,7 +63,7 @@ export class Board {
 
   #target(name) { return name === null ? null : this.targets.querySelector(`[data-click="${CSS.escape(name)}"]`) }
 
-  // The board is one stop of the Tab key; arrows go on from there, as the board is seen.
+  // The board is one tab stop; from there, arrow keys move across it as it is drawn.
   #goTo(name) {
     this.#target(this.cursor)?.setAttribute('tabindex', '-1')
     this.cursor = name

@@ -21,7 +21,7 @@ let isTurned = null   // by the visitor; null: the board faces the player, where
 let wanted = null     // the game to open as soon as there is a connection
 let isOpening = false // until the server has opened it, or said why not
 let aim = null        // the ply to go to, until it is shown
-let waits = null      // what the page waits for, in words, and since when
+let waits = null      // what the page is waiting for, as text, and since when
 
 const board = new Board($('board'), $('choices'), act, ask)
 
@@ -121,7 +121,7 @@ const HEAR = {
     face(message)
     $('people').value = message.people.join('')
     $('pause').hidden = message.people.length > 0 || message.isOver
-    $('pause').textContent = message.paused ? 'Go on' : 'Pause'
+    $('pause').textContent = message.paused ? 'Resume' : 'Pause'
     showStatus()
     showMoves(message, opened, go)
     review.follow(message, before, opened)
@@ -227,7 +227,7 @@ function choose(game) {
   $('strength').value = value
 }
 
-// Turns a board on which pieces move to whoever plays.
+// Turns a board with movable pieces towards the player.
 function face(message) {
   const paths = Object.values(message.paths)
   if (isTurned !== null || !paths.length) return
@@ -315,7 +315,7 @@ function look() {
 // A game in hand is not thrown away by one key.
 async function begin() {
   const hasBegun = position.moves.length > 0 && !position.isOver
-  if (hasBegun && await ask([['new', 'Begin a new game'], ['', 'Go on with this one']], 'This game has begun.') !== 'new') return
+  if (hasBegun && await ask([['new', 'Start a new game'], ['', 'Keep this one']], 'This game is not over.') !== 'new') return
   open({ player: opened.player, people: position.people })
 }
 
