@@ -18,6 +18,31 @@ from azcore.search.evaluators import Evaluator
 from reference_mcts import ReferenceSearch
 
 
+def forced(game: Game, state: Any, plies: int) -> tuple[int, int] | None:
+    """(1, a) if action a wins for sure within so many plies, (-1, a) if all lose, a last."""
+    me = game.current_player(state)
+
+    def value(state: Any, left: int) -> int:  # for me, as far as the plies reach; 0: open or drawn
+        if game.is_terminal(state):
+            return game.outcome(state) * (1 if me == 0 else -1)
+        if left == 0:
+            return 0
+        actions = np.flatnonzero(game.legal_action_mask(state))
+        values = [value(game.step(state, a), left - 1) for a in actions]
+        return max(values) if game.current_player(state) == me else min(values)
+
+    values = {a: value(game.step(state, a), plies - 1) for a in legal_actions(game, state)}
+    if plies % 2 == 1 and max(values.values()) == 1:
+        return 1, next(a for a, v in values.items() if v == 1)
+    if plies % 2 == 0 and max(values.values()) == -1:
+        return -1, list(values)[-1]
+    return None
+
+
+def legal_actions(game: Game, state: Any) -> list[int]:
+    return [int(action) for action in np.flatnonzero(game.legal_action_mask(state))]
+
+
 @dataclass
 class ReferenceGame:
     """A finished game, as a record has it."""
@@ -103,6 +128,16 @@ def reference_game(
     tree.start(state)
     while not game.is_terminal(tree.root.state):
         ply, root = len(played.actions), tree.root
+        proven = [forced(game, root.state, n) for n in range(1, schedule.proof_plies + 1)]
+        if any(proven):
+            result, action = next(found for found in proven if found)
+            played.actions.append(action)
+            played.visits.append({action: 1} if result > 0 else {})
+            played.root_values.append(result)
+            played.surprises.append(0.0)
+            for_seat_0.append(result if root.player == 0 else -result)
+            tree.advance(action)
+            continue
         legal = np.flatnonzero(game.legal_action_mask(root.state))
         if not root.is_known:
             tree._evaluate([root])

@@ -46,6 +46,7 @@ METRICS = [
     "draw_rate",
     "seat0_win_rate",
     "duplicate_rate",  # of games that repeat another of their generation
+    "proven_rate",  # of games that a proof ended, see selfplay.proof_plies
     "explained_variance",  # of new games' outcomes, by the values of their searches
     "window_age",  # optimizer steps since the weights of the window's games, on average
     "gradient_norm",  # of the generation's last batch
@@ -57,6 +58,7 @@ METRICS = [
     "version_lag",  # how many steps the oldest weights in play are behind the learner
     "search_share",
     "network_share",
+    "proof_share",  # of the time, for selfplay.proof_plies; part of search_share
     "learner_share",
     "samples_per_position",
     "best_step",
@@ -92,6 +94,7 @@ CURVES = {
     "draw_rate": "selfplay/draw_rate",
     "seat0_win_rate": "selfplay/seat0_win_rate",
     "duplicate_rate": "selfplay/duplicate_rate",
+    "proven_rate": "selfplay/proven_rate",
     "explained_variance": "selfplay/explained_variance",
     "window_age": "learner/window_age",
     "gradient_norm": "learner/gradient_norm",
@@ -101,6 +104,7 @@ CURVES = {
     "seconds": "time/seconds",
     "search_share": "time/search_share",
     "network_share": "time/network_share",
+    "proof_share": "time/proof_share",
     "learner_share": "time/learner_share",
     "best_step": "gate/best_step",
     "gate_score": "gate/score",
@@ -199,6 +203,8 @@ class GenerationMetrics(Callback):
             row["seat0_win_rate"] = outcomes.count(1) / len(games)
             distinct = {(record.start, record.actions.tobytes()) for record in games}
             row["duplicate_rate"] = 1 - len(distinct) / len(games)
+            if stats.proof_seconds:
+                row["proven_rate"] = sum(record.proven[-1:].any() for record in games) / len(games)
             explained = explained_variance(games)
             if explained is not None:
                 row["explained_variance"] = explained
@@ -209,6 +215,8 @@ class GenerationMetrics(Callback):
                 row["remembered_share"] = stats.remembered / (stats.remembered + stats.evaluations)
             row["search_share"] = (stats.seconds - stats.network_seconds) / elapsed
             row["network_share"] = stats.network_seconds / elapsed
+            if stats.proof_seconds:
+                row["proof_share"] = stats.proof_seconds / elapsed
             row["learner_share"] = max(0.0, 1 - stats.seconds / elapsed)
         members = rows_of_members(stats, data.finished_generation, trainer.global_step)
         if members:

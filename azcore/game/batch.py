@@ -36,6 +36,7 @@ from azcore.game.compiled import (
     RuleFunctions,
 )
 from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS, texts_along
+from azcore.game.decided import Decided, decide, decide_roots, deciding_kernel, make_line
 from azcore.game.faults import broken_promise, game_faults, raised
 from azcore.game.positions import Positions
 from azcore.game.rule_table import RULE_SOURCES, rule_table, rules_of
@@ -108,6 +109,16 @@ class GameBatch(ABC):
         Args:
             actions: int32 [B], legal ones; below 0: none.
             is_over: bool [B], becomes true where the game is over after that.
+        """
+
+    @abstractmethod
+    def decide(self, asked: npt.NDArray[np.bool_], plies: int, out: Decided) -> None:
+        """Write which roots the rules decide within so many plies, see `azcore.game.decided`.
+
+        Args:
+            asked: bool [B], the roots to look at, none of them terminal.
+            plies: of a forced win, 1 or more.
+            out: written, for B roots.
         """
 
     @abstractmethod
@@ -204,6 +215,13 @@ class PlainBatch(GameBatch):
             self.step(row, int(actions[row]))
             is_over[row] |= self.is_terminal(row)
 
+    def decide(self, asked: npt.NDArray[np.bool_], plies: int, out: Decided) -> None:
+        out.result[:] = 0
+        with game_faults():
+            for row in np.flatnonzero(asked).tolist():
+                out.player[row] = self.current_player(row)
+                out.result[row], out.action[row] = decide(self.game, self._states[row], plies)
+
     def replay(
         self,
         roots: npt.NDArray[np.int32],
@@ -269,6 +287,8 @@ class CompiledBatch(GameBatch):
         self._replay: Any = None  # the loop of `replay`, compiled on first use
         self._ask_rule: Any = None  # `_ask`, likewise
         self._play: Any = None  # `play`, likewise
+        self._decide: Any = None  # `decide`, likewise
+        self._line: Any = None  # scratch of `decide`
 
     def _functions(self, keys: bool) -> Any:
         """The rules as the kernel takes them; the key rule is compiled only if it is wanted."""
@@ -339,6 +359,30 @@ class CompiledBatch(GameBatch):
             written = self._compiled.source_of(rule)
             of_rule = (self._states[row], int(actions[row]))[: 1 + (rule == "step")]
             raise raised(self.game.name, written, error, partial(written, *of_rule)) from error
+
+    def decide(self, asked: npt.NDArray[np.bool_], plies: int, out: Decided) -> None:
+        functions, at = self._functions(False), self._at
+        if self._line is None or len(self._line.num_legal) < plies:
+            self._line = make_line(self._states, plies, self.game.num_actions)
+        line = self._line
+        arguments = (self._states, at, asked, plies, line, out)
+        if self._decide is None:
+            self._decide = self._code_of(decide_roots, deciding_kernel, functions, *arguments)
+
+        def under_way() -> str:  # for `azcore.interrupts`
+            return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+
+        def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
+            path = [line.legal[ply, line.tried[ply] - 1] for ply in range(at[2] + (at[1] == STEP))]
+            return self.game, self._states[at[0]], path
+
+        try:
+            self._decide(functions, *arguments)
+        except Exception as error:
+            written = self._compiled.source_of
+            as_written = RuleFunctions(*map(written, RuleFunctions._fields))
+            again = partial(decide_roots, as_written, *arguments)
+            raise raised(self.game.name, written(_rule_at_place(at)), error, again) from error
 
     def replay(
         self,

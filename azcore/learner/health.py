@@ -35,7 +35,7 @@ def explained_variance(games: Sequence[GameRecord]) -> float | None:
 
     1 - Var(z - v) / Var(z) over all searched positions, z the outcome and v the root's value, both
     in the view of the player to move: 1 at best, 0 without any explanation. A constant error of
-    v, such as the optimism of Gumbel's search, does not count.
+    v, such as the optimism of Gumbel's search, does not count, and neither do proven values.
 
     Returns:
         None if no position was searched, or all outcomes are equal.
@@ -43,7 +43,7 @@ def explained_variance(games: Sequence[GameRecord]) -> float | None:
     outcomes, values = [np.zeros(0)], [np.zeros(0)]
     for game in games:
         if len(game.root_values):  # records from before resignation have none
-            learned = game.learned
+            learned = game.learned & ~game.proven
             outcomes.append(game.outcomes[learned].astype(np.float64))
             values.append(game.root_values[learned].astype(np.float64))
     z, v = np.concatenate(outcomes), np.concatenate(values)

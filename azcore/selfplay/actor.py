@@ -141,6 +141,7 @@ class Actor(Crew):
             remembered=sum(one.remembered for one in each),
             seconds=self._seconds,
             network_seconds=sum(one.network_seconds for one in each) / len(each),
+            proof_seconds=sum(one.proof_seconds for one in each) / len(each),
         )
 
     def reset_statistics(self) -> None:

@@ -61,6 +61,7 @@ class ActorStatistics:
     remembered: int = 0  # positions whose evaluation was cached
     seconds: float = 0.0
     network_seconds: float = 0.0  # per worker, on average
+    proof_seconds: float = 0.0  # likewise
     members: list[MemberStatistics] = field(default_factory=list)  # empty for threads
 
 

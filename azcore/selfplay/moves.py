@@ -20,6 +20,7 @@ from numba.extending import register_jitable
 from azcore import chance
 from azcore.chance import Purpose, uniform
 from azcore.game.compilation import compiled, record_type
+from azcore.game.decided import Decided, nothing_decided
 from azcore.search.compiling import SOURCES
 from azcore.search.gumbel import Gumbel
 from azcore.search.proofs import best_of
@@ -68,6 +69,7 @@ class InPlay(NamedTuple):
     # RESIGNS, the network's policy OPENS, the root gets NOISE
     chosen: npt.NDArray[np.int32]
     is_over: npt.NDArray[np.bool_]  # [B], after that action; or it is too long
+    decided: Decided  # by the rules alone: such a game is played out without search
     clean_priors: npt.NDArray[np.float32]  # [B, A] before noise was mixed in; or [0, A]
     draws: npt.NDArray[np.float64]  # [A or more], scratch
     noise: npt.NDArray[np.float32]  # [A], scratch
@@ -101,6 +103,7 @@ def make_in_play(size: int, num_actions: int, most_plies: int, keep_priors: bool
         named=np.empty((size, num_actions + 1024), NAMED),
         chosen=np.full(size, NOTHING, np.int32),
         is_over=np.zeros(size, np.bool_),
+        decided=nothing_decided(size),
         clean_priors=np.zeros((size * keep_priors, num_actions), np.float32),
         draws=np.zeros(max(num_actions, DECIDED_PLIES), np.float64),
         noise=np.zeros(num_actions, np.float32),
@@ -165,6 +168,9 @@ def _begin(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
         if game.begins == UNDER_WAY or game.begins > wave:
             continue
         game.begins = UNDER_WAY
+        if in_play.decided.result[b] != 0:
+            game.is_dealt = True
+            continue
         game.is_full = game.policy_plies == 0 and gets_full_search(in_play, b, way)
         game.is_noisy = game.is_full and way.explores
         game.is_dealt = trees.variants.gumbel is None and not game.is_noisy
@@ -207,7 +213,7 @@ def _play(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
     tree, games = trees.tree, in_play.games
     for b in range(games.shape[0]):
         if not trees.wave.active[b] and games[b].begins == UNDER_WAY:
-            named = games[b].named + max(np.int64(0), np.int64(tree.nodes[b, 0].num_edges))
+            named = games[b].named + max(np.int64(1), np.int64(tree.nodes[b, 0].num_edges))
             if games[b].plies >= in_play.plies.shape[1] or named > in_play.named.shape[1]:
                 return NO_ROOM
     found = 0
@@ -223,7 +229,10 @@ def _play(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
             continue
         game.begins = wave
         in_play.chosen[b] = OPENS
-        if game.policy_plies == 0:
+        if in_play.decided.result[b] != 0:
+            in_play.chosen[b] = record_decided(in_play, b)
+            in_play.is_over[b] = game.plies >= way.most_plies
+        elif game.policy_plies == 0:
             in_play.chosen[b] = choose_and_record(trees, in_play, b, way)
             in_play.is_over[b] = game.plies >= way.most_plies  # or at fault
         if in_play.chosen[b] < 0:
@@ -299,6 +308,26 @@ def choose_and_record(trees: Trees, in_play: InPlay, b: int, way: Way) -> int:
     ply.named_ends = game.named
     game.plies += 1
     return root.actions[best]  # type: ignore[no-any-return]
+
+
+@register_jitable
+def record_decided(in_play: InPlay, b: int) -> int:
+    """The proven action, which becomes a ply: the policy learns a win, and of a loss nothing."""
+    game, result = in_play.games[b], in_play.decided.result[b]
+    action = in_play.decided.action[b]
+    if result > 0:
+        entry = in_play.named[b, game.named]
+        entry.visit_actions = action
+        entry.visit_counts = 1
+        game.named += 1
+    in_play.surprises[b, game.plies] = 0.0
+    ply = in_play.plies[b, game.plies]
+    ply.actions = action
+    ply.players = in_play.decided.player[b]
+    ply.root_values = ply.best_child_values = result
+    ply.named_ends = game.named
+    game.plies += 1
+    return action  # type: ignore[no-any-return]
 
 
 _OWN = ("moves.py", "resignation.py", "schedule.py", "surprise.py")

@@ -255,6 +255,7 @@ class RemoteCrew(Crew):
             self._counted.evaluations += more.evaluations
             self._counted.remembered += more.remembered
             self._counted.network_seconds += more.network_seconds
+            self._counted.proof_seconds += more.proof_seconds
             self._games[member] += len(done.records)
             self._evaluations[member] += more.evaluations
 
@@ -266,6 +267,7 @@ class RemoteCrew(Crew):
                 remembered=self._counted.remembered,
                 seconds=self._seconds,
                 network_seconds=self._counted.network_seconds / len(self._places),
+                proof_seconds=self._counted.proof_seconds / len(self._places),
                 members=[
                     MemberStatistics(
                         member.name, games, evaluations, self._version, member.restarted

@@ -25,6 +25,7 @@ from azcore.storage.run_directory import MOST_GAMES
 from azcore.storage.starts import require_plies
 
 DECIDED_PLIES = 4  # two of each player
+MOST_PROOF = 9  # plies of a win that are looked through at each move
 MOST_POLICY_PLIES = 10**6  # on average
 MOST_WORKERS = 10_000  # of all machines; twice AlphaZero's generators
 MOST_WAVES = 10**5  # of a round; hours of the slowest network
@@ -42,6 +43,7 @@ class SelfPlaySettings:
     start_plies: tuple[int, ...]
     start_share: float
     branch_share: float
+    proof_plies: int
     round_waves: int
     temperature: float
     temperature_plies: int
@@ -70,6 +72,7 @@ class SelfPlaySettings:
             ),
             "start_share": SHARE_ABOVE_0,
             "branch_share": (lambda share: 0 <= share < 1, "a share of 0 to 1"),
+            "proof_plies": (lambda plies: 0 <= plies <= MOST_PROOF, f"0 to {MOST_PROOF}"),
             "round_waves": (lambda waves: 1 <= waves <= MOST_WAVES, f"1 to {MOST_WAVES:,}"),
             "temperature": POSITIVE,
             "final_temperature": NOT_NEGATIVE,

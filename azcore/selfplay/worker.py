@@ -61,6 +61,7 @@ class WorkerStatistics:
     evaluations: int = 0  # positions that the network evaluated
     remembered: int = 0  # positions whose evaluation was cached
     network_seconds: float = 0.0
+    proof_seconds: float = 0.0  # for `selfplay.proof_plies`
 
 
 class Worker:
@@ -162,6 +163,8 @@ class Worker:
     def play_wave(self) -> list[GameRecord]:
         """Run one wave in all games, play the moves of finished searches; return ended games."""
         search, stats = self._search, self.statistics
+        if self.settings.proof_plies:
+            self._decide()
         if self._call(moves.begin):
             self._see_to_games()
         self._wave += 1
@@ -178,6 +181,15 @@ class Worker:
         if found == moves.MOVED:
             search.play(self._in_play.chosen, self._in_play.is_over)
         return self._see_to_games() if found else []
+
+    def _decide(self) -> None:
+        """Prove what it can of the positions in which a search is due."""
+        games = self._in_play.games
+        is_due = (games["begins"] != moves.UNDER_WAY) & (games["begins"] <= self._wave)
+        is_due &= games["policy_plies"] == 0
+        before = time.perf_counter()
+        self._search.states.decide(is_due, self.settings.proof_plies, self._in_play.decided)
+        self.statistics.proof_seconds += time.perf_counter() - before
 
     def compile(self, turn: int) -> None:
         """Compile now what play needs, or load it.

@@ -117,6 +117,12 @@ class GameRecord:
         return learned
 
     @property
+    def proven(self) -> BoolArray:
+        """Which plies had a proven value when they were played, bool [T]; none is that certain."""
+        proven: BoolArray = np.abs(self.root_values) == 1.0
+        return proven
+
+    @property
     def num_samples(self) -> int:
         """Number of plies to learn from."""
         return int(np.count_nonzero(self.learned))
