@@ -724,6 +724,18 @@ FAULTS = [
         "if not",
     ),
     Fault(
+        "Starts by regret",
+        "azcore/selfplay/worker.py",
+        "& ~before.proven, wrong, 0.0)",
+        "& ~before.proven, 1.0, 0.0)",
+    ),
+    Fault(
+        "Games ended by proof",
+        "azcore/game/decided.py",
+        "value = NO if line.attacks[depth] or line.num_legal[depth] == 0 else YES",
+        "value = NO",
+    ),
+    Fault(
         "Several komi and sizes",
         "games/go/encoding.py",
         "own_komi = state.komi if state.player == 1 else -state.komi",

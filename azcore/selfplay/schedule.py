@@ -43,6 +43,7 @@ class SelfPlaySettings:
     start_plies: tuple[int, ...]
     start_share: float
     branch_share: float
+    regret_share: float
     proof_plies: int
     round_waves: int
     temperature: float
@@ -72,6 +73,10 @@ class SelfPlaySettings:
             ),
             "start_share": SHARE_ABOVE_0,
             "branch_share": (lambda share: 0 <= share < 1, "a share of 0 to 1"),
+            "regret_share": (
+                lambda share: 0 <= share < 1 - self.branch_share,
+                f"0 or more, and below 1 - selfplay.branch_share = {1 - self.branch_share:g}",
+            ),
             "proof_plies": (lambda plies: 0 <= plies <= MOST_PROOF, f"0 to {MOST_PROOF}"),
             "round_waves": (lambda waves: 1 <= waves <= MOST_WAVES, f"1 to {MOST_WAVES:,}"),
             "temperature": POSITIVE,

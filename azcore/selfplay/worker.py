@@ -318,14 +318,17 @@ class Worker:
         return state
 
     def _branch(self, index: int, before: GameRecord) -> tuple[Opening, Any] | None:
-        """A game that leaves the previous one at a random ply by another action, and its state.
+        """A game that begins within the previous one, and its state; None: it does not.
 
-        `branch_share` of the games begin this way; None: this one does not. The plies up to there
-        become its opening, so a checkpoint needs nothing of the old game. KataGo chooses among
+        `branch_share` of the games leave it at a random ply by another action. KataGo chooses among
         several actions by their values; here all are equally likely, but none that ends the game.
+        The plies up to there become the opening, so a checkpoint needs nothing of the old game.
         """
         rng = self._rng(Purpose.BRANCH, index)
-        if rng.random() >= self.settings.branch_share:
+        drawn, share = rng.random(), self.settings.branch_share
+        if share <= drawn < share + self.settings.regret_share:
+            return self._regretted(index, before, rng)
+        if drawn >= share:
             return None
         ply = int(rng.integers(before.opening_plies, len(before)))
         branch = Opening(game_index=index, start=before.start)
@@ -337,6 +340,23 @@ class Worker:
                 branch.add_ply(int(action), self.game.current_player(state))
                 return branch, following
         return None
+
+    def _regretted(
+        self, index: int, before: GameRecord, rng: np.random.Generator
+    ) -> tuple[Opening, Any] | None:
+        """A game from a position of the previous one, drawn by how wrong its search was there.
+
+        The regret is |z - v|, z the outcome and v the value of the search (arXiv 2602.20809 takes
+        the highest of an archive). None: no search was wrong.
+        """
+        wrong = np.abs(before.outcomes - before.root_values.astype(np.float64))
+        sums = np.where(before.learned & ~before.proven, wrong, 0.0).cumsum()
+        if sums[-1] == 0:
+            return None
+        ply = int(sums.searchsorted(rng.random() * sums[-1], side="right"))
+        opening = Opening(game_index=index, start=before.start)
+        first = self._start_states.of(before.start)
+        return opening, self._replayed(opening, first, before.actions[:ply].tolist())
 
     def _random_opening(self, opening: Opening, state: Any) -> Any:
         """The state after 0 to `opening_plies` random plies, which are recorded as unsearched.

@@ -77,7 +77,13 @@ OF_SEARCH = (
 OF_GUMBEL = ("gumbel", "num_simulations", "transpositions")  # of Gumbel's search
 # Settings that runs of 0.2.0 lack, with the values that reproduce what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
-    "selfplay": {"start_share": 1.0, "round_waves": 16, "temperatures": [], "proof_plies": 0},
+    "selfplay": {
+        "start_share": 1.0,
+        "round_waves": 16,
+        "temperatures": [],
+        "proof_plies": 0,
+        "regret_share": 0.0,
+    },
     "replay": {"window_on_disk": False, "value_samples_per_game": None},
     "trainer": {"accumulate_grad_batches": 1},
     "learner": {

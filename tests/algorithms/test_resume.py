@@ -140,6 +140,7 @@ def test_with_starts_and_branches_stopped_and_resumed_equals_never_stopped(
         "selfplay.start_plies=[1,4]",
         "selfplay.opening_plies=1",
         "selfplay.branch_share=0.3",
+        "selfplay.regret_share=0.3",
         "selfplay.proof_plies=2",
         "arena.starts=[starts.txt]",
     ]

@@ -293,6 +293,34 @@ def test_games_without_branches_are_those_without_the_setting(tmp_path: Path) ->
     assert 0.5 < len(same) / len(plain.keys() & some.keys()) < 0.9
 
 
+def test_games_begin_where_the_search_was_wrong(tmp_path: Path) -> None:
+    """The plies are drawn in proportion to the regret, also of games that began this way."""
+    game, starts = of_kind("go", tmp_path)
+    options = {"num_games": 1, "branch_share": 0.2, "regret_share": 0.6, "proof_plies": 1}
+    records = actor(game, starts, **options).play(num_games=500)
+    off, variance, begun = 0.0, 0.0, 0
+    for before, record in itertools.pairwise(records):
+        if record.game_index % 10 == 0:
+            Referee(game).check(record, "here")
+        if not 0.2 <= generator(Purpose.BRANCH, 3, record.game_index).random() < 0.8:
+            continue
+        wrong = np.abs(before.outcomes - before.root_values)
+        wrong[~before.learned | (np.abs(before.root_values) == 1)] = 0
+        if not wrong.any():
+            continue
+        ply = record.opening_plies
+        assert record.start == before.start
+        assert record.actions[:ply].tolist() == before.actions[:ply].tolist()
+        assert wrong[ply] > 0
+        chance = wrong / wrong.sum()
+        mean = (chance * wrong).sum()
+        off += wrong[ply] - mean
+        variance += (chance * (wrong - mean) ** 2).sum()
+        begun += 1
+    assert begun > 100
+    assert abs(off) < 3 * variance**0.5
+
+
 # -- exact resume ------------------------------------------------------------------------------
 
 
