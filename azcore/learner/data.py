@@ -1,10 +1,10 @@
 """Feeds the learner: new games from a source for each generation, and batches from the window.
 
 The learner requests games and the actor plays them: a generation of `steps_per_generation` batches
-needs steps x batch_size / samples_per_position new positions, so learning and self-play keep their
-ratio on any machine. Since only whole games count, a generation gets more than it needs, and the
-next one gets fewer in return. Batches are sampled by a counter (seed, step), so no random state
-needs saving. A thread samples the next batch while the learner takes a step.
+needs steps x batch_size / samples_per_position new positions (`Ratio`), so learning and self-play
+keep their ratio on any machine. Since only whole games count, a generation gets more than it needs,
+and the next one gets fewer in return. Batches are sampled by a counter (seed, step), so no random
+state needs saving. A thread samples the next batch while the learner takes a step.
 Games from elsewhere can replace self-play: see `azcore.learner.sources`. If it continues while
 the learner takes its steps (`azcore.learner.overlap`), games arrive at any time: they are saved at
 once, and enter the window when the next generation begins.
@@ -23,6 +23,7 @@ from torch import Tensor
 
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError, GameFileError
+from azcore.learner.ratio import Ratio
 from azcore.learner.sources import GameSource
 from azcore.learner.team import ALONE, Share, Team
 from azcore.selfplay.crew import Amount, without_ended
@@ -204,6 +205,8 @@ class SelfPlayData(LightningDataModule):
         self.batch_size, self._seed = batch_size, seed
         self._progress, self._on_games = progress, on_games
         self._settings, self._samples = settings, batch_size * steps_per_generation  # a generation
+        by_games = settings.games_per_generation is not None
+        self._ratio = None if by_games else Ratio(settings, self._samples)
         self._team, self._share = team, Share(team.rank, team.size, parts)
         self.loader = GenerationLoader(self._draw, steps_per_generation * parts, parts)
         self.new_games: list[GameRecord] = []  # records of the current generation, for logs
@@ -260,6 +263,8 @@ class SelfPlayData(LightningDataModule):
                 if is_cut and max(self._wanted(generation)) > 0:
                     self.last_step = self._steps_paid(generation)
             self.new_games, self._arrived = self._arrived, []
+            if self._ratio is not None and self.last_step is None:
+                self._ratio.end_generation(self.new_games)
             self._on_games(self.new_games)
             self.buffer.window_games = self._settings.window_at(self.total_games)
             self.buffer.extend(self.new_games)
@@ -295,7 +300,8 @@ class SelfPlayData(LightningDataModule):
             made = generations * settings.games_per_generation * longest
         else:
             assert settings.samples_per_position is not None
-            made = max_steps * self.batch_size / settings.samples_per_position
+            fewest = settings.least_samples_per_position or settings.samples_per_position
+            made = max_steps * self.batch_size / fewest
         if settings.games_on_disk is None:
             return made
         return min(made, MOST_ON_DISK * settings.games_on_disk * longest)
@@ -308,9 +314,8 @@ class SelfPlayData(LightningDataModule):
             return Amount(
                 games=games - self.total_games, positions=max(0, 1 - self.total_positions)
             )
-        assert self._settings.samples_per_position is not None
-        samples = (generation + 1) * self._samples
-        positions = max(1, round(samples / self._settings.samples_per_position))
+        assert self._ratio is not None
+        positions = self._ratio.positions(generation)
         return Amount(games=0, positions=positions - self.total_positions)
 
     def _steps_paid(self, generation: int) -> int:
@@ -322,8 +327,8 @@ class SelfPlayData(LightningDataModule):
         if self._settings.games_per_generation is not None:
             of_run = steps * self.total_games / self._settings.games_per_generation
         else:
-            assert self._settings.samples_per_position is not None
-            of_run = self.total_positions * self._settings.samples_per_position / self.batch_size
+            assert self._ratio is not None
+            of_run = self._ratio.samples(generation, self.total_positions) / self.batch_size
         return min(int(of_run), steps * (generation + 1)) if self.total_positions else 0
 
     def _draw(self, batch: int) -> dict[str, Tensor]:
@@ -340,6 +345,8 @@ class SelfPlayData(LightningDataModule):
                 "total_games": self.total_games,
                 "total_positions": self.total_positions,
             }
+            if self._ratio is not None:
+                state |= self._ratio.state_dict()
             return state if self.last_step is None else {**state, "was_cut": True}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -361,6 +368,8 @@ class SelfPlayData(LightningDataModule):
                 raise CheckpointError(
                     f"a checkpoint's {name} must be 1 or more, got {state_dict[name]!r:.100}"
                 )
+        if self._ratio is not None:
+            self._ratio.load_state_dict(state_dict, positions)
         source = source_state(state_dict)
         self.records.require_size(size)
         self._kept_bytes = size

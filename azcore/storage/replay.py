@@ -78,6 +78,7 @@ class ReplaySettings:
     window_power: float
     window_slope: float
     samples_per_position: float | None
+    least_samples_per_position: float | None  # where values explain nothing; None: always the same
     games_per_generation: int | None  # instead of samples_per_position
     games_on_disk: int | None  # None: all
     window_on_disk: bool
@@ -98,6 +99,10 @@ class ReplaySettings:
             "samples_per_position": (
                 lambda samples: samples >= 0.001,
                 "0.001 or more, or self-play makes games that the network hardly learns from",
+            ),
+            "least_samples_per_position": (
+                lambda samples: 0.001 <= samples <= (self.samples_per_position or 0),
+                f"0.001 to replay.samples_per_position, {self.samples_per_position}, or null",
             ),
             "games_per_generation": ONE_OR_MORE,
             "value_samples_per_game": (lambda samples: samples > 0, "above 0, or null"),

@@ -84,7 +84,11 @@ ADDED: dict[str, dict[str, Any]] = {
         "proof_plies": 0,
         "regret_share": 0.0,
     },
-    "replay": {"window_on_disk": False, "value_samples_per_game": None},
+    "replay": {
+        "window_on_disk": False,
+        "value_samples_per_game": None,
+        "least_samples_per_position": None,
+    },
     "trainer": {"accumulate_grad_batches": 1},
     "learner": {
         "sync_batch_norm": True,

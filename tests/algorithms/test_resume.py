@@ -107,6 +107,7 @@ LATER = [  # methods later than the papers'
     "selfplay.policy_plies=2",
     "replay.window_start=8",
     "replay.surprise_share=0.5",
+    "replay.least_samples_per_position=1.0",
     "learner.warmup_steps=6",
     "learner.schedule=cosine",
     "learner.weight_averaging=0.8",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from collections.abc import Callable
@@ -10,12 +11,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 import azcore
+from azcore.errors import CheckpointError
+from azcore.learner import ratio
 from azcore.learner.data import GenerationLoader, SelfPlayData, compile_sampling, draw_batch
+from azcore.learner.ratio import Ratio
 from azcore.learner.sources import GameSource
 from azcore.learner.speed import feeding_ratio
 from azcore.selfplay.crew import NOTHING, ActorStatistics, Amount
@@ -195,7 +200,12 @@ class Bursts(GameSource):
         raise NotImplementedError
 
 
-def data_of(source: GameSource, tmp_path: Path, games_per_generation: int | None) -> SelfPlayData:
+def data_of(
+    source: GameSource,
+    tmp_path: Path,
+    games_per_generation: int | None,
+    least: float | None = None,
+) -> SelfPlayData:
     """Two batches of 10 a generation, each position drawn four times."""
     game = azcore.make("tic_tac_toe")
     return SelfPlayData(
@@ -208,6 +218,7 @@ def data_of(source: GameSource, tmp_path: Path, games_per_generation: int | None
             window_power=0.75,
             window_slope=0.4,
             samples_per_position=4.0 if games_per_generation is None else None,
+            least_samples_per_position=least,
             games_per_generation=games_per_generation,
             games_on_disk=None,
             window_on_disk=False,
@@ -221,6 +232,45 @@ def data_of(source: GameSource, tmp_path: Path, games_per_generation: int | None
         seed=1,
         progress=lambda made, wanted, unit: None,
     )
+
+
+def test_few_samples_until_values_explain_new_games(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sample a position at explained variance 0, four from 0.3 on; a resume continues it."""
+    told = [None, -0.5, 0.0, 0.1, 0.1, 0.3, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9]
+    expected, known = [], []
+    for explained in told:
+        mean = float(np.mean(known[-5:])) if known else 0.0
+        expected.append(20 / (1 + 3 * min(1.0, max(0.0, mean / 0.3))))
+        known += [] if explained is None else [explained]
+    answers = iter(told)
+    monkeypatch.setattr(ratio, "explained_variance", lambda games: next(answers))
+    data = data_of(Bursts(played(azcore.make("tic_tac_toe"), 3000)), tmp_path, None, least=1.0)
+    for generation in range(len(told)):
+        assert data._ratio is not None
+        asked = data._ratio.positions(generation)
+        assert asked == round(sum(expected[: generation + 1]))
+        data._generate(generation)
+        assert data.total_positions >= asked
+        again = Ratio(data._settings, 20)
+        again.load_state_dict(json.loads(json.dumps(data._ratio.state_dict())), 0)
+        assert again.positions(generation + 1) == data._ratio.positions(generation + 1)
+        part = again.samples(generation + 1, again.positions(generation + 1))
+        assert part == pytest.approx(20 * (generation + 2), abs=2)
+    assert expected[0] == 20
+    assert expected[-1] == 5
+
+
+@pytest.mark.parametrize(
+    "state",
+    [{"asked": "5"}, {"asked": math.nan}, {"asked": 1.0, "explained": [1]}, {"explained": 3}],
+)
+def test_a_ratio_that_lies_is_refused(tmp_path: Path, state: dict[str, Any]) -> None:
+    data = data_of(Bursts([]), tmp_path, None, least=1.0)
+    assert data._ratio is not None
+    with pytest.raises(CheckpointError, match="ratio of samples must be finite numbers"):
+        data._ratio.load_state_dict(state, 7)
 
 
 def test_what_a_generation_gets_too_much_is_taken_off_the_next(tmp_path: Path) -> None:

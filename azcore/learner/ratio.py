@@ -1,0 +1,88 @@
+"""How many positions learning asks of self-play: the samples of a generation by samples a position.
+
+With `replay.least_samples_per_position` the ratio follows the values. As long as searches of new
+games do not explain their outcomes, the value head would only learn the window's by heart, and new
+games teach more than further samples of the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from azcore.errors import CheckpointError
+from azcore.learner.health import explained_variance
+from azcore.storage.game_record import GameRecord
+from azcore.storage.replay import ReplaySettings
+
+EXPLAINED = 0.3  # explained variance from which a position is sampled as often as at most
+SPAN = 5  # generations over which it is averaged
+
+
+class Ratio:
+    """The positions that the generations so far ask for.
+
+    Args:
+        settings: of the window; with `samples_per_position`.
+        samples: of a generation.
+    """
+
+    def __init__(self, settings: ReplaySettings, samples: int) -> None:
+        assert settings.samples_per_position is not None
+        self._most, self._least = settings.samples_per_position, settings.least_samples_per_position
+        self._samples = samples
+        self._asked = 0.0  # positions, by the generations that have all their games
+        self._explained: list[float] = []  # by the latest of them, where it is known
+
+    @property
+    def samples_per_position(self) -> float:
+        """In the generation under way."""
+        if self._least is None:
+            return self._most
+        known = self._explained
+        explained = sum(known) / len(known) if known else 0.0
+        share = min(1.0, max(0.0, explained / EXPLAINED))
+        return self._least + share * (self._most - self._least)
+
+    def positions(self, generation: int) -> int:
+        """How many a run must have for a generation, which is under way, and all before."""
+        if self._least is None:
+            return max(1, round((generation + 1) * self._samples / self._most))
+        return max(1, round(self._asked + self._samples / self.samples_per_position))
+
+    def samples(self, generation: int, positions: int) -> float:
+        """How many samples of the whole run these positions are enough for."""
+        if self._least is None:
+            return positions * self._most
+        of_this = (positions - self._asked) * self.samples_per_position
+        return generation * self._samples + of_this
+
+    def end_generation(self, games: Sequence[GameRecord]) -> None:
+        """Note that a generation has all its games."""
+        if self._least is None:
+            return
+        self._asked += self._samples / self.samples_per_position
+        explained = explained_variance(games)
+        if explained is not None:
+            self._explained = [*self._explained, explained][-SPAN:]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Empty where the ratio is fixed."""
+        if self._least is None:
+            return {}
+        return {"asked": self._asked, "explained": self._explained}
+
+    def load_state_dict(self, state: dict[str, Any], positions: int) -> None:
+        """Restore a state; a run that had a fixed ratio has asked for the `positions` it has.
+
+        Raises:
+            CheckpointError: it is malformed.
+        """
+        asked, explained = state.get("asked", float(positions)), state.get("explained", [])
+        numbers = [asked, *explained] if type(explained) is list else [None]
+        if not all(type(number) is float and abs(number) < 1e15 for number in numbers):
+            raise CheckpointError(
+                "a checkpoint's ratio of samples must be finite numbers, "
+                f"got {asked!r:.50} and {explained!r:.100}"
+            )
+        self._asked, self._explained = asked, explained[-SPAN:]
