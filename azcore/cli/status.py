@@ -20,9 +20,10 @@ from azcore.errors import AzcoreError, FailedProgramError, FaultyGameError
 def run_command(command: str, config: dict[str, Any]) -> int:
     """Run a command with its settings; its exit status."""
     run: Callable[[dict[str, Any]], int] = resolve_name(COMMANDS[command])
-    from azcore.game import hangs  # imports numba, for which --help need not wait
+    from azcore.game import crashes, hangs  # imports numba, for which --help need not wait
 
     hangs.watch()
+    crashes.watch((config.get("game") or {}).get("name"))
     interrupts.be_tidy()  # before this, only imports run
     interrupts.say_at_the_end(str)  # nothing yet; in a sweep, drop the previous job's
     return run(config)

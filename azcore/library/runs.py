@@ -15,7 +15,7 @@ from azcore.arena.elo import fit_ratings
 from azcore.cli.composition import beside_defaults
 from azcore.commands.train import train_run
 from azcore.errors import CheckpointError, SettingError
-from azcore.game import Game, Setting
+from azcore.game import Game, Setting, hangs
 from azcore.game.faults import game_faults
 from azcore.game.registry import received
 from azcore.learner.module import LearnerModule
@@ -331,6 +331,7 @@ def _limited(game: Mapping[str, Any], said: Mapping[str, Any], told: list[str]) 
 
 
 def _trained(settings: Mapping[str, Any], quiet: bool, objects: Objects) -> Run:
+    hangs.watch()
     with warnings.catch_warnings(), game_faults():  # silences some of Lightning's
         run, _ = train_run(beside_defaults(settings), display_for(quiet), objects)
     if not run.config.is_file():

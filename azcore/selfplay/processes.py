@@ -19,14 +19,9 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Protocol
 
+from azcore.game.crashes import CRASHES, likely_cause
 from azcore.selfplay.member import Answer, Desk, Recipe, Request
 from azcore.selfplay.remote import Link, LostMemberError, Quarters
-
-CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
-OF_RULES = (
-    "; a compiled rule may have written past the end of an array: command=check names the rule and "
-    "the moves, and with NUMBA_DISABLE_JIT=1 it stops there"
-)
 
 
 class Closable(Protocol):
@@ -110,7 +105,7 @@ class ProcessLink(Link):
             self._sender.join()  # nobody reads, so it ends at once
             self._connection.close()
             how = f"by signal {-status}" if status < 0 else f"with status {status}"
-            raise LostMemberError(how, OF_RULES * (-status in CRASHES)) from None
+            raise LostMemberError(how, f"; {likely_cause()}" * (-status in CRASHES)) from None
         return answer
 
     def end(self) -> None:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any, NoReturn, TypeVar
 
 from azcore.errors import AzcoreError, FailedProgramError, FaultyGameError
-from azcore.game import CompiledGame, Game, hangs
+from azcore.game import CompiledGame, Game, crashes, hangs
 from azcore.game.faults import game_faults, game_of
 
 _NOTE_BYTES = 1 << 16
@@ -141,10 +141,7 @@ def _death(game: Game, status: int, rule: str, moves: str) -> FaultyGameError:
     how = f"with status {status}" if status >= 0 else f"by {signal.Signals(-status).name}"
     hint = ""
     if isinstance(game, CompiledGame):
-        hint = (
-            "\n  hint: compiled rules may write past the end of an array; "
-            f"NUMBA_DISABLE_JIT=1 python -m azcore check game={game.name} stops there"
-        )
+        hint = f"\n  hint: {crashes.likely_cause(game.name)}"
     return FaultyGameError(
         f"game {game.name} is at fault in {rule}: it ended its process {how}\n{moves}{hint}"
     )

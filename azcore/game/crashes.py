@@ -1,0 +1,61 @@
+"""Rules that end the process by a signal: a shell beside it says so, since nothing here can.
+
+Compiled rules may write anywhere. Python's `faulthandler` writes to a pipe where the process was;
+the shell reads it, prints one sentence on standard error, and ends with the process in any case.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import IO
+
+CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
+# Its input: "Fatal Python error: Segmentation fault", then lines, of which the innermost place is
+# first: "  File "rules.py", line 3 in step".
+_SHELL = """read -r what && {
+    while read -r place; do case $place in File*) break;; esac; done
+    printf '%s\\n' "azcore: ended by a ${what#*: }${place:+ in ${place#File }}; $0" >&2
+}"""
+_trace: IO[bytes] | None = None
+
+
+def likely_cause(game: str = "NAME") -> str:
+    """Why a process may have crashed, and what finds it."""
+    return (
+        "a compiled rule may have written past the end of an array: python -m azcore check "
+        f"game={game} names the rule and the moves, and with NUMBA_DISABLE_JIT=1 it stops there"
+    )
+
+
+def watch(game: object = None) -> None:
+    """Have it said from now on when a signal of `CRASHES` ends this process.
+
+    Args:
+        game: the name of the game that it plays, if known.
+    """
+    global _trace
+    is_anothers = faulthandler.is_enabled() and _trace is None  # as of `python -X faulthandler`
+    if sys.stderr is None or is_anothers:
+        return
+    known = isinstance(game, str) and game.isidentifier()
+    cause = likely_cause(str(game)) if known else likely_cause()
+    reading, writing = os.pipe()
+    with suppress(OSError), open(reading, "rb", 0):  # OSError: there is no shell
+        os.posix_spawn(
+            "/bin/sh",
+            ["sh", "-c", _SHELL, cause],
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, reading, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),  # its readers await its end
+            ],
+            setsid=True,  # Ctrl-C is for this process alone
+        )
+    before, _trace = _trace, open(writing, "wb", 0)
+    faulthandler.enable(_trace, all_threads=False)
+    if before is not None:
+        before.close()
