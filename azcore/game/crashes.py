@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import IO
 
 CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
 # Its input: "Fatal Python error: Segmentation fault", then lines, of which the innermost place is
@@ -20,7 +19,7 @@ _SHELL = """read -r what && {
     while read -r place; do case $place in File*) break;; esac; done
     printf '%s\\n' "azcore: ended by a ${what#*: }${place:+ in ${place#File }}; $0" >&2
 }"""
-_trace: IO[bytes] | None = None
+_trace: int | None = None  # the end of the pipe that is written to
 
 
 def likely_cause(game: str = "NAME") -> str:
@@ -55,7 +54,7 @@ def watch(game: object = None) -> None:
             ],
             setsid=True,  # Ctrl-C is for this process alone
         )
-    before, _trace = _trace, open(writing, "wb", 0)
-    faulthandler.enable(_trace, all_threads=False)
-    if before is not None:
-        before.close()
+    faulthandler.enable(writing, all_threads=False)
+    if _trace is not None:
+        os.close(_trace)
+    _trace = writing
