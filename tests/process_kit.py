@@ -63,8 +63,8 @@ class SmallRecipe(Recipe):
     fault: str = ""
 
     def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
-        if self.fault == "dies":
-            os.kill(os.getpid(), signal.SIGSEGV)
+        if self.fault.startswith("SIG"):
+            os.kill(os.getpid(), signal.Signals[self.fault])
         if self.fault == "refuses":
             raise SettingError("a setting must be one, got another")
         workplace = Workplace(GAME, unpacked, len(numbers))

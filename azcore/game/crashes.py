@@ -30,6 +30,13 @@ def likely_cause(game: str = "NAME") -> str:
     )
 
 
+def likely_cause_of(status: int) -> str:
+    """What a process of self-play that ended so may have died of; empty: nothing is likely."""
+    if -status in CRASHES:
+        return likely_cause()
+    return "the kernel ends processes so when memory runs out" if -status == signal.SIGKILL else ""
+
+
 def watch(game: object = None) -> None:
     """Have it said from now on when a signal of `CRASHES` ends this process.
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Protocol
 
-from azcore.game.crashes import CRASHES, likely_cause
+from azcore.game.crashes import likely_cause_of
 from azcore.selfplay.member import Answer, Desk, Recipe, Request
 from azcore.selfplay.remote import Link, LostMemberError, Quarters
 
@@ -105,7 +105,8 @@ class ProcessLink(Link):
             self._sender.join()  # nobody reads, so it ends at once
             self._connection.close()
             how = f"by signal {-status}" if status < 0 else f"with status {status}"
-            raise LostMemberError(how, f"; {likely_cause()}" * (-status in CRASHES)) from None
+            cause = likely_cause_of(status)
+            raise LostMemberError(how, cause and f"; {cause}") from None
         return answer
 
     def end(self) -> None:

@@ -85,10 +85,16 @@ def test_a_killed_process_costs_no_game() -> None:
     }
 
 
-def test_a_process_that_always_ends_is_given_up() -> None:
+@pytest.mark.parametrize(
+    ("fault", "how"),
+    [
+        ("SIGSEGV", "signal 11, 3 times in a row; a compiled rule may .* NUMBA_DISABLE_JIT=1 "),
+        ("SIGKILL", "signal 9, 3 times in a row; the kernel .* when memory runs out$"),
+    ],
+)
+def test_a_process_that_always_ends_is_given_up(fault: str, how: str) -> None:
     said: list[str] = []
-    crew = small_crew(small_settings(2), 2, fault="dies", say=said.append)
-    how = "signal 11, 3 times in a row; a compiled rule may .* NUMBA_DISABLE_JIT=1 "
+    crew = small_crew(small_settings(2), 2, fault=fault, say=said.append)
     with contextlib.closing(crew), pytest.raises(LostProcessError, match=how):
         crew.set_weights(HashWeights(0))
     assert 2 <= len(said) <= 4
