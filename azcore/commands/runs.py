@@ -13,6 +13,7 @@ from azcore.commands.console import table_console
 from azcore.commands.result import write_result
 from azcore.report.summary import Summary, summary_of
 from azcore.settings import build, require
+from azcore.storage.changes import printable
 from azcore.storage.run_directory import runs_inside
 
 SORTS: dict[str, Callable[[Summary], float]] = {  # the highest comes first
@@ -61,7 +62,7 @@ def runs(config: Config) -> int:
         is_number = title in ("step", "games", "time", "rating")
         table.add_column(title, justify="right" if is_number else "left", overflow="fold")
     for run in found:
-        table.add_row(*map(escape, _cells(run)))
+        table.add_row(*(escape(printable(cell)) for cell in _cells(run)))
     table_console().print(table)
     if len(found) < len(every):
         print(f"{len(found)} of {len(every)} runs")

@@ -31,7 +31,7 @@ class Change:
     @property
     def cells(self) -> tuple[str, str, str]:
         """Key, value and default as text."""
-        return _printable(self.key), _word(self.value), _word(self.default)
+        return printable(self.key), _word(self.value), _word(self.default)
 
     def __str__(self) -> str:
         key, value, default = self.cells
@@ -121,14 +121,14 @@ def _settings(own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _assigned(key: str, value: Any) -> str:
-    return f"{_printable(str(key))}={_word(value)}"
+    return f"{printable(str(key))}={_word(value)}"
 
 
 def _word(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return _printable(text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…")
+    return printable(text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """The text without control characters that could steer a terminal: runs are untrusted."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)

@@ -128,3 +128,13 @@ def test_notes_of_strangers_are_cut_to_size() -> None:
 def test_notes_that_are_none_are_refused(written: dict[str, Any], key: str) -> None:
     with pytest.raises(SettingError, match=f"^{key} must be"):
         require_notes({"name": None, "tags": [], "note": None, **written})
+
+
+def test_no_name_of_a_stranger_steers_the_terminal(tmp_path: Path, azcore: CommandLine) -> None:
+    config = tmp_path / "runs/x/config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text('run: {name: "\\e[2J", note: "\\u202e", tags: ["\\a"]}\n')
+    status, output, errors = azcore("runs")
+    assert (status, errors) == (0, "")
+    assert "?[2J [?] ?" in output
+    assert all(sign.isprintable() or sign == "\n" for sign in output)
