@@ -16,14 +16,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from azcore.errors import AmbiguousTextError, GameFileError, IllegalActionError, InvalidTextError
+from azcore.errors import (
+    AmbiguousTextError,
+    AzcoreError,
+    GameFileError,
+    IllegalActionError,
+    InvalidTextError,
+)
 from azcore.game import Game
 
 LONGEST = 1 << 28  # bytes of a file: some millions of positions
+LONGEST_LINE = 4_000  # characters of a position with operations: ten times what is usual
 INITIAL = "startpos"  # UCI's and USI's word for the initial position
 UNREADABLE = (InvalidTextError, IllegalActionError, AmbiguousTextError)
 # Operations up to the end of a line; the last one's semicolon may be missing if it names moves.
 _OPERATIONS = re.compile(r"[A-Za-z]\w*(\s.*)?;|[ab]m\s.*")
+_END = re.compile(r"\s[ab]m\s|;|\Z")  # of most positions
 _OPERATION = re.compile(r'([A-Za-z]\w*)\s*((?:"[^"]*"|[^;"])*)(?:;|$)')
 _BEFORE = re.compile(r"(?:position\s+)?(?:s?fen\s+)?")
 
@@ -46,7 +54,7 @@ def position_lines(path: Path) -> Iterator[tuple[str, str]]:
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     for number, line in enumerate(text.splitlines(), 1):
-        bare = line.strip()
+        bare = line.strip("\0 \t")  # some lines end in a zero
         if bare and not bare.startswith("#"):
             yield f"{path}, line {number}", bare
 
@@ -65,18 +73,24 @@ def read_position(game: Game, line: str) -> tuple[str, Any, dict[str, str]]:
     Raises:
         InvalidTextError, IllegalActionError, AmbiguousTextError: it does not begin with a position.
     """
-    try:
-        return line, game.state_from_text(line), {}
-    except UNREADABLE as error:
-        for at in (word.start() for word in reversed([*re.finditer(r"\S+", line)][1:])):
-            if _OPERATIONS.fullmatch(line, at):
-                text = line[:at].strip()
-                try:
-                    state = game.state_from_text(text)
-                except UNREADABLE:
-                    continue
-                operations: dict[str, str] = {}
-                for found in _OPERATION.finditer(line, at):
-                    operations.setdefault(found[1], found[2])
-                return text, state, operations
-        raise error
+    if len(line) > LONGEST_LINE:
+        raise InvalidTextError(
+            f"{game.name}: a position with its operations must have at most {LONGEST_LINE:,} "
+            f"characters, got {len(line):,}"
+        )
+    words = [word.start() for word in reversed([*re.finditer(r"\S+", line)][1:])]
+    first: AzcoreError | None = None
+    usual = len(_END.split(line, maxsplit=1)[0])
+    for at in (usual, *(word for word in words if _OPERATIONS.fullmatch(line, word))):
+        text = line[:at].strip()
+        try:
+            state = game.state_from_text(text)
+        except UNREADABLE as error:
+            first = first or error
+            continue
+        operations: dict[str, str] = {}
+        for found in _OPERATION.finditer(line, at):
+            operations.setdefault(found[1], found[2])
+        return text, state, operations
+    assert first is not None
+    raise first

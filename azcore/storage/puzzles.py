@@ -70,5 +70,5 @@ def _moves(game: Game, state: Any, operands: str | None) -> set[int] | None:
     """The moves that an operation names."""
     if operands is None:
         return None
-    words = [word.rstrip("!?") for word in re.split(r"[\s,]+", operands) if word]
+    words = re.findall(r"[^\s,!?]*\w[^\s,!?]*", operands)  # not a sign alone
     return {game.text_to_action(state, word) for word in words}

@@ -59,6 +59,8 @@ MATE = "6k1/5ppp/8/8/8/8/8/R3K3 w Q -"
         (f"{MATE} am Ke2; bm Ra8, Kd2", "a1a8 e1d2", None),
         (f"{MATE} bm Ke2 Ra8; am Ke2;", "a1a8", None),
         (f"position fen {MATE} 0 0 bm Ra8;", "a1a8", None),
+        (f"{MATE} ; bm Ra8 + ! ; id BK.01\0", "a1a8", "BK.01"),
+        (f"{MATE} 0 1; am Ke2 ? ; bm Ra8; c1 diff=10", "a1a8", None),
     ],
 )
 def test_chess_takes_epd_as_it_is_published(
@@ -101,6 +103,7 @@ def test_search_solves_what_chance_does_not(azcore: CommandLine, suite: Path) ->
         ("XX./OO./... x bm a3;", "not legal"),
         ("XX./OO./... x bm c1 c2 c3 b1 a1;", "some legal moves must solve a puzzle"),
         ("XX./OO./... x am c1 c2 c3 b1 a1;", "some legal moves must solve a puzzle"),
+        ("XX./OO./... x bm c3;" + " a;" * 100_000, "at most 4,000 characters, got 300,020"),
     ],
 )
 def test_what_is_no_puzzle_is_refused(tmp_path: Path, line: str, why: str) -> None:
