@@ -21,7 +21,7 @@ from azcore.game.facts import (
     Symmetry,
 )
 from azcore.game.knowledge import Book, Solved, Tablebase
-from azcore.game.transcript import GameText, Transcript, TranscriptFormat, up_to_fault
+from azcore.game.transcript import GameText, Transcript, TranscriptFormat, unplayable, up_to_fault
 
 __all__ = [
     "Board",
@@ -49,5 +49,6 @@ __all__ = [
     "lead",
     "require_legal",
     "texts_along",
+    "unplayable",
     "up_to_fault",
 ]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from azcore.errors import InvalidTextError, TranscriptError
+from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError, TranscriptError
+
+if TYPE_CHECKING:
+    from azcore.game.contract import Game
 
 HEADERS = ("event", "site", "date")  # those that every transcript format can hold
 LONGEST_GAME = 1_000_000  # characters of one game in a file: a thousand times a game's moves
@@ -101,6 +104,19 @@ def up_to_fault(transcript: Transcript, fault: TranscriptError | None) -> Transc
         fault.before = transcript
         raise fault
     return transcript
+
+
+def unplayable(game: Game, state: Any, where: str, error: AzcoreError) -> TranscriptError:
+    """The fault of a move that cannot be played in a state, perhaps as the game was over there."""
+    if game.is_terminal(state):
+        return TranscriptError(
+            f"{where}: the game was over ({game.termination(state)})", "moves after the end"
+        )
+    is_illegal = isinstance(error, IllegalActionError)
+    return TranscriptError(
+        f"{where}: {str(error).removeprefix(f'{game.name}: ')}",
+        "a move that is not legal" if is_illegal else "a move that cannot be read",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

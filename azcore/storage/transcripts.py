@@ -203,6 +203,8 @@ def encoding_of(head: bytes, form: TranscriptFormat) -> str:
     """The encoding of a file, from its byte order mark or declaration; UTF-8 by default."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
+    if b"\0" in head[:2]:  # a sign of UTF-16 without a mark
+        return "utf-16-be" if head[0] == 0 else "utf-16-le"
     return form.declared(head) or UTF_8
 
 

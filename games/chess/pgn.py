@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError, TranscriptError
-from azcore.game import Game, GameText, Transcript, TranscriptFormat, up_to_fault
+from azcore.game import Game, GameText, Transcript, TranscriptFormat, unplayable, up_to_fault
 
 from . import rules
 from .notation import (
@@ -50,6 +50,10 @@ def transcript_format(game: Game) -> TranscriptFormat:
     )
 
 
+# A tag; a program that forgets to escape quotes in a value still has one tag on the line.
+TAG = re.compile(
+    r'\[\s*(\w+)\s*"((?:[^"\\]|\\.)*)"\s*\]|^\[\s*(\w+)\s*"(.*)"\s*\]\s*$', re.MULTILINE
+)
 PGN_HEADER = re.compile(r'\[\s*\w+\s*"')
 PGN_END = re.compile(r"(?:^|\s)(?:1-0|0-1|1/2-1/2|\*)\s*$")
 
@@ -72,8 +76,11 @@ def games_of_pgn(lines: Iterable[str]) -> Iterator[str]:
             named = has_moves = is_over = in_comment = False
         text.add(line)
         named |= is_event
-        if line.strip() and not is_header and not (begins_line and line.startswith("%")):
-            rest, in_comment = _outside_comments(line, in_comment)
+        moves = line
+        if is_header:  # they may follow a tag on its line
+            moves = TAG.sub("", line) if TAG.match(line) else ""
+        if moves.strip() and not (begins_line and line.startswith("%")):
+            rest, in_comment = _outside_comments(moves, in_comment)
             has_moves |= bool(rest.strip())
             is_over = not in_comment and PGN_END.search(rest) is not None
         begins_line, follows_empty = line.endswith("\n"), not line.strip()
@@ -221,10 +228,6 @@ def _with_braces(comment: str) -> str:
     return re.sub(r"(\\*)([()])", plain, comment)
 
 
-# A tag; a program that forgets to escape quotes in a value still has one tag on the line.
-TAG = re.compile(
-    r'\[\s*(\w+)\s*"((?:[^"\\]|\\.)*)"\s*\]|^\[\s*(\w+)\s*"(.*)"\s*\]\s*$', re.MULTILINE
-)
 TAGS = {
     name.lower(): name
     for name in (
@@ -398,21 +401,11 @@ class _MainLine:
         """
         game, black = self._game, rules.current_player(self._state) == 1
         number = f"{int(self._state.ply) // 2 + 1}{'...' if black else '.'}"
-        if game.is_terminal(self._state):
-            raise TranscriptError(
-                f"{game.name}: move {number} {word[:20]} of the PGN game comes after its end "
-                f"by {termination(self._state)}",
-                "moves after the end",
-            )
         try:
             action = self._action(word)
         except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
-            why = str(error).removeprefix(f"{game.name}: ")
-            is_illegal = isinstance(error, IllegalActionError)
-            raise TranscriptError(
-                f"{game.name}: move {number} of the PGN game: {why}",
-                "a move that is not legal" if is_illegal else "a move that cannot be read",
-            ) from error
+            where = f"{game.name}: move {number} of the PGN game"
+            raise unplayable(game, self._state, where, error) from error
         self._board.push_uci(action_to_text(self._state, action))
         self._state = game.step(self._state, action)
         self.actions.append(action)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
-from azcore.game import GameText, Transcript, TranscriptFormat, up_to_fault
+from azcore.game import GameText, Transcript, TranscriptFormat, unplayable, up_to_fault
 
 from . import rules
 from .notation import (
@@ -277,6 +277,12 @@ def _komi(root: Node) -> float | None:
     return komi
 
 
+def _handicap(root: Node) -> int:
+    """The stated number of stones; 0 if none is stated."""
+    found = re.match(r"\s*(\d{1,3})", _text(root, "HA"), re.ASCII)
+    return 0 if found is None else int(found[1])
+
+
 class _MainLine:
     """Plays the moves of nodes.
 
@@ -293,7 +299,13 @@ class _MainLine:
         self.actions: list[int] = []
         self.comments: list[list[str]] = []  # by move
         self.fault: TranscriptError | None = None  # of the move after those
-        first = next((i for i, node in enumerate(nodes) if "B" in node or "W" in node), len(nodes))
+        moving = [i for i, node in enumerate(nodes) if "B" in node or "W" in node]
+        stones = _handicap(nodes[0])
+        placed = moving[:stones] if stones > 1 else []
+        if len(placed) == stones and all("B" in nodes[i] for i in placed):
+            nodes = [{"AB": n["B"]} if i in placed else n for i, n in enumerate(nodes)]
+            moving = moving[stones:]  # a handicap placed in turns without White's
+        first = next(iter(moving), len(nodes))
         start = self._start(nodes[: first + 1])
         if komi != game.komi:
             start = f"{start} {komi_word(komi)}"
@@ -318,8 +330,7 @@ class _MainLine:
         if turn not in tuple(PLAYERS):
             has_black, has_white = (any(stone in row for row in rows) for stone in STONES[1:])
             turn = PLAYERS[has_black and not has_white]
-            if nodes and (has_black or has_white):
-                turn = next((key.lower() for key in SGF_COLOURS if key in nodes[-1]), turn)
+            turn = next((key.lower() for key in SGF_COLOURS if key in nodes[-1]), turn)
         return "/".join("".join(row) for row in rows) + f" {turn}"
 
     def _points(self, node: Node, key: str) -> set[tuple[int, int]]:
@@ -365,11 +376,8 @@ class _MainLine:
         try:
             self._state = self._game.step(self._state, action)
         except IllegalActionError as error:
-            over = self._game.is_terminal(self._state)
-            raise TranscriptError(
-                f"go: move {move} of the SGF game: {error}",
-                "moves after the end" if over else "a move that is not legal",
-            ) from error
+            where = f"go: move {move} of the SGF game"
+            raise unplayable(self._game, self._state, where, error) from error
         self.actions.append(action)
         self.comments.append([_text(node, "C")])
 
@@ -423,9 +431,8 @@ def _other_rules(root: Node, stated: float | None, komi: float) -> str:
     """
     if stated is not None and stated != komi:
         return f"komi {stated:g}"
-    stones = re.match(r"\s*(\d{1,3})", _text(root, "HA"), re.ASCII)
-    if stones is not None and int(stones[1]) > 1:
-        return f"handicap {stones[1]}"
+    if (stones := _handicap(root)) > 1:
+        return f"handicap {stones}"
     rules_named = _text(root, "RU").strip()
     if rules_named.lower().startswith(("jap", "kor")):
         return f"{rules_named[:20].capitalize()} rules"

@@ -27,7 +27,7 @@ from azcore.errors import (
     InvalidTextError,
     TranscriptError,
 )
-from azcore.game import Game, GameText, Transcript, TranscriptFormat, up_to_fault
+from azcore.game import Game, GameText, Transcript, TranscriptFormat, unplayable, up_to_fault
 
 from . import notation, rules
 
@@ -278,18 +278,10 @@ class _KifMoves:
                 f"{', '.join(usi for usi, _ in found)}: {line[:30]!r}",
                 "a move that is ambiguous",
             )
-        if not found and self._game.is_terminal(self.state):
-            raise TranscriptError(
-                f"shogi: move {number} of the KIF game: the game was over "
-                f"({self._game.termination(self.state)})",
-                "moves after the end",
-            )
         if not found:
-            raise TranscriptError(
-                f"shogi: move {number} of the KIF game is not legal, or not made by the piece "
-                f"named: {line[:30]!r}",
-                "a move that is not legal",
-            )
+            why = f"it must be legal and made by the piece named: {line[:30]!r}"
+            where = f"shogi: move {number} of the KIF game"
+            raise unplayable(self._game, self.state, where, IllegalActionError(why))
         usi = found[0][0]
         self.state = _play(self._game, self.state, self.actions, usi, "KIF")
         self.comments.append([])
@@ -555,11 +547,9 @@ class _CsaMoves:
         sign = "+-"[self._game.current_player(self.state)]
         move = self._board.move_from_csa(word[1:]) if _CSA_MOVE.fullmatch(word) else 0
         if word[0] != sign or not move:
-            raise TranscriptError(
-                f"shogi: move {len(self.actions) + 1} of the CSA game must be a legal move that "
-                f"begins with {sign}, got {word[:20]!r}",
-                "a move that is not legal",
-            )
+            why = f"it must be a legal move that begins with {sign}, got {word[:20]!r}"
+            where = f"shogi: move {len(self.actions) + 1} of the CSA game"
+            raise unplayable(self._game, self.state, where, IllegalActionError(why))
         usi = library().move_to_usi(move)
         self.state = _play(self._game, self.state, self.actions, usi, "CSA")
         self.comments.append([])
@@ -716,13 +706,7 @@ def _play(game: Game, state: Any, actions: list[int], usi: str, form: str) -> An
     try:
         action = game.text_to_action(state, usi)
     except AzcoreError as error:
-        over = game.is_terminal(state) and isinstance(error, IllegalActionError)
-        why = str(error).removeprefix(f"{game.name}: ")
-        if over:
-            why = f"the game was over ({game.termination(state)})"
-        raise TranscriptError(
-            f"shogi: move {len(actions) + 1} of the {form} game: {why}",
-            "moves after the end" if over else "a move that is not legal",
-        ) from error
+        where = f"shogi: move {len(actions) + 1} of the {form} game"
+        raise unplayable(game, state, where, error) from error
     actions.append(action)
     return game.step(state, action)

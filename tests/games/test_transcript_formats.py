@@ -287,6 +287,7 @@ def test_the_games_of_a_file_are_those_that_were_written(which: str) -> None:
         ("chess pgn", '[Event "x"]\n\n1. e4 {\n\n[White "y"]\n\n1. e4 1-0\n', 2),
         ("chess pgn", '[Event "x"]\n\n[Event "y"]\n\n1. e4 1-0\n', 2),
         ("chess pgn", '[White "x"]\n\n1. e4\n\n[White "y"]\n\n1. e4 ; 1-0\n e5 1-0', 2),
+        ("chess pgn", '[Result "1-0"] e4 1-0\n[White "x"] [Result "*"] d4 *\n', 2),
         ("chess pgn", '[White "{"]\n1. e4 (1. d4\n 1-0) e5\n1-0', 1),
     ],
 )

@@ -31,6 +31,8 @@ def read(folder: Path, data: bytes) -> list[Transcript | TranscriptError]:
         ("CA[EUC-KR]PB[이세돌]", "euc-kr", {"players": ("이세돌", "")}),
         ("CA[KOI8-R]PB[Иван]", "koi8-r", {"players": ("Иван", "")}),
         ("PB[Иван]", "utf-16", {"players": ("Иван", "")}),
+        ("PB[Иван]", "utf-16-le", {"players": ("Иван", "")}),  # without its mark
+        ("PB[Иван]", "utf-16-be", {"players": ("Иван", "")}),
         ("PB[André]", "latin-1", {"players": ("André", "")}),
         ("CA[no such]PB[André]", "utf-8", {"players": ("André", "")}),
         ("KM[]HA[]GM[]", "utf-8", {"other_rules": ""}),
@@ -66,6 +68,9 @@ def test_what_is_odd_beside_the_moves_costs_nothing(
         ("(;SZ[9];B[ee];W[];B[];W[])", [40, 81, 81], None),  # the third pass is none
         ("(;SZ[9];AB[cc][gg]PL[White];W[ee])", [40], "w"),
         ("(;SZ[9]AB[cc];AW[gg]AE[cc]PL[Black];B[ee])", [40], "b"),
+        ("(;SZ[9];W[ee];B[gc])", [40, 24], "w"),
+        ("(;SZ[9]HA[2];B[cc];C[2]B[gg];W[ee];B[gc])", [40, 24], "w"),
+        ("(;SZ[9]HA[2]AB[cc][gg];W[ee])", [40], "w"),
         (f"(\n ;\nSZ[9]{MOVES}", [40, 24], None),
         (f"(\nTE[1]\nSZ[9]{MOVES}", [40, 24], None),
         (f"From: x <a@b> (JST)\n\n(;SZ[9]{MOVES}", [40, 24], None),
@@ -87,6 +92,7 @@ def test_the_main_line(tmp_path: Path, text: str, actions: list[int], start: str
         (f"(;SZ[9]GM[2]{MOVES}", "another game than Go", None),
         ("(;SZ[9];B[ee];W[zz])", "a move that cannot be read", 1),
         ("(;SZ[9];B[ee];B[gc])", "a move out of turn", 1),
+        ("(;SZ[9]HA[3];B[cc];B[gg];W[ee])", "a move out of turn", 1),
         ("(;SZ[9];B[ee];W[];B[];W[gc])", "moves after the end", 3),
         ("(;SZ[9];B[ee];AW[cc];W[gc])", "stones set up during the game", 1),
     ],
