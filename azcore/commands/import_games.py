@@ -10,6 +10,7 @@ their number. Unusable games are left out and counted by reason.
 from __future__ import annotations
 
 import glob
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +92,7 @@ class Tally:
     positions: int = 0
     left_out: dict[str, int] = field(default_factory=dict)  # counts by reason
     first: dict[str, str] = field(default_factory=dict)  # the first of each, in a sentence
+    ignored: Counter[str] = field(default_factory=Counter)  # games by what is odd beside moves
 
     def leave_out(self, error: TranscriptError, where: str = "") -> None:
         reason = error.reason
@@ -166,6 +168,7 @@ def import_games(config: Mapping[str, Any]) -> int:
         positions=tally.positions,
         read=tally.read,
         left_out=tally.left_out,
+        ignored=dict(tally.ignored),
     )
     return 0
 
@@ -236,6 +239,7 @@ def _take(
             write(record)
             tally.games += 1
             tally.positions += len(record)
+            tally.ignored.update(transcript.ignored)
     except GameFileError as error:
         tally.leave_out(TranscriptError(str(error), "a file that cannot be read"))
 
@@ -251,6 +255,9 @@ def _conclude(say: Callable[..., None], tally: Tally, out: str, files: int) -> N
     )
     if left_out:
         say(tally.table())
+    if tally.ignored:
+        kinds = ", ".join(f"{kind} ({games:,})" for kind, games in tally.ignored.most_common())
+        say(f"ignored in the games taken: {kinds}", soft_wrap=True)
 
 
 def _shown(text: str) -> Text:

@@ -35,6 +35,7 @@ class Transcript:
     ratings: tuple[float | None, float | None] = field(default=(None, None), compare=False)
     other_rules: str = field(default="", compare=False)  # in which it differs, such as "komi 0.5"
     off_the_board: str = field(default="", compare=False)  # what decided it besides play: "time"
+    ignored: Sequence[str] = field(default=(), compare=False)  # kinds of oddities beside the moves
 
     def __post_init__(self) -> None:
         for name in self.headers:

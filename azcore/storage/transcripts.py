@@ -15,6 +15,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -37,6 +38,7 @@ from azcore.storage.moves_format import moves_format
 from azcore.storage.start_states import StartStates
 
 OPENING = "drawn at random"  # the comment on a move of an opening
+GUESSED = "an encoding that was guessed"
 _PIECE = 1 << 16  # characters of a line that are read at once
 _CONTROLS = re.compile("[\x80-\x9f]")
 UTF_8 = "utf-8-sig"  # with or without a byte order mark
@@ -215,11 +217,13 @@ def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | Tra
             f"{where}: a game must have at most {LONGEST_GAME:,} characters", "too long"
         )
     first: InvalidTextError | None = None
-    for each in _readings(text, form):
+    for each, is_guess in _readings(text, form):
         try:
-            return form.read(each)
+            found = form.read(each)
         except InvalidTextError as error:
             first = first or error
+        else:
+            return replace(found, ignored=[*found.ignored, *[GUESSED] * is_guess])
     assert first is not None
     reason, before = "not readable", None
     if isinstance(first, TranscriptError):
@@ -227,19 +231,22 @@ def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | Tra
     return TranscriptError(f"{where}: {first}", reason, before)
 
 
-def _readings(text: str, form: TranscriptFormat) -> Iterator[str]:
-    """The text in each possible encoding, without those that yield control characters."""
+def _readings(text: str, form: TranscriptFormat) -> Iterator[tuple[str, bool]]:
+    """The text in each possible encoding, without those that yield control characters.
+
+    With each, whether it is a guess: neither UTF-8 nor the format's usual encoding.
+    """
     try:
         text.encode()
-        yield text
+        yield text, False
     except UnicodeEncodeError:
         data = text.encode("utf-8", "surrogateescape")
         for encoding in form.encodings:
             with suppress(UnicodeDecodeError):
                 decoded = data.decode(encoding)
                 if _CONTROLS.search(decoded) is None:
-                    yield decoded
-        yield data.decode(form.encodings[0], "replace")
+                    yield decoded, encoding != form.encodings[0]
+        yield data.decode(form.encodings[0], "replace"), True
 
 
 def write_transcripts(

@@ -311,6 +311,7 @@ def read_pgn(game: Game, text: str) -> Transcript:
         outcome=OUTCOMES.get(result),
         ratings=(first_rating, second_rating),
         off_the_board=OFF_THE_BOARD.get(headers.get("Termination", "").strip().lower(), ""),
+        ignored=sorted(line.ignored),
     )
     return up_to_fault(transcript, line.fault)
 
@@ -355,6 +356,7 @@ class _MainLine:
         self.actions: list[int] = []
         self.comments: list[list[str]] = []  # by ply
         self.result: str | None = None
+        self.ignored: set[str] = set()
         self.fault: TranscriptError | None = None  # of the move after those
 
     def read(self, movetext: str) -> None:
@@ -379,6 +381,8 @@ class _MainLine:
                 except TranscriptError as error:
                     self.fault = error
                     return
+            elif part.strip("0123456789.…"):
+                self.ignored.add("a word that is no move")
         if depth:
             self._cut("a ( that is not closed")
 

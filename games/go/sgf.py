@@ -203,6 +203,10 @@ def read_sgf(game: Go, text: str) -> Transcript:
         ratings=(_rating(_text(root, "BR")), _rating(_text(root, "WR"))),
         other_rules=_other_rules(root, read, komi),
         off_the_board=_off_the_board(result),
+        ignored=[
+            *(["a komi that cannot be read"] if read is None and _text(root, "KM").strip() else []),
+            *(["a pass after the end"] if line.passes_on else []),
+        ],
     )
     return up_to_fault(transcript, line.fault)
 
@@ -299,6 +303,7 @@ class _MainLine:
         self.actions: list[int] = []
         self.comments: list[list[str]] = []  # by move
         self.fault: TranscriptError | None = None  # of the move after those
+        self.passes_on = False  # after the end
         moving = [i for i, node in enumerate(nodes) if "B" in node or "W" in node]
         stones = _handicap(nodes[0])
         placed = moving[:stones] if stones > 1 else []
@@ -366,6 +371,7 @@ class _MainLine:
             return
         action, move = self._action(_text(node, colour.upper())), len(self.actions) + 1
         if action == self._side**2 and self._game.is_terminal(self._state):
+            self.passes_on = True
             return
         if colour != PLAYERS[self._state.player]:
             raise TranscriptError(

@@ -69,7 +69,7 @@ def test_many_games_of_one_file_and_the_reasons_why_some_are_left_out(
     games = [
         pgn(MATE, "1-0"),
         pgn(LONG, "1/2-1/2", '[White "J\xf6rg"]\n'),  # a draw by agreement
-        pgn(LONG, "0-1"),
+        pgn(f"{LONG} N", "0-1"),
         pgn(LONG, "*"),
         pgn("1. e4 Ke4", "1-0"),
         pgn("1. e4 What", "1-0"),
@@ -96,6 +96,7 @@ def test_many_games_of_one_file_and_the_reasons_why_some_are_left_out(
         "a { that is not closed": 1,
     }
     assert "many.pgn, game 5: chess: move 1... of the PGN game: Ke4 is not legal here" in output
+    assert "ignored in the games taken: a word that is no move (1)" in output
     kept = records("e.azg")
     assert [record.outcome for record in kept] == [0, -1, 1]
     assert [record.agreed for record in kept] == [True, False, False]

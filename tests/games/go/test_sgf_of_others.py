@@ -23,7 +23,11 @@ def read(folder: Path, data: bytes) -> list[Transcript | TranscriptError]:
 @pytest.mark.parametrize(
     ("root", "encoding", "wanted"),
     [
-        ("CA[Shift_JIS]PB[ソ表]PW[十構]", "cp932", {"players": ("ソ表", "十構")}),  # holds \\ bytes
+        (
+            "CA[Shift_JIS]PB[ソ表]PW[十構]",
+            "cp932",
+            {"players": ("ソ表", "十構"), "ignored": []},
+        ),  # holds \\ bytes
         ("PB[高尾紳路]PW[ゾロ]", "cp932", {"players": ("高尾紳路", "ゾロ")}),  # and ], undeclared
         ("PB[申眞ソ]RE[257手完, 黒中押し勝ち]", "cp932", {"players": ("申眞ソ", ""), "outcome": 1}),
         ("CA[GB18030]PB[柯洁]RE[黑中盘胜]", "gb18030", {"players": ("柯洁", ""), "outcome": 1}),
@@ -35,13 +39,15 @@ def read(folder: Path, data: bytes) -> list[Transcript | TranscriptError]:
         ("PB[Иван]", "utf-16-be", {"players": ("Иван", "")}),
         ("PB[André]", "latin-1", {"players": ("André", "")}),
         ("CA[no such]PB[André]", "utf-8", {"players": ("André", "")}),
-        ("KM[]HA[]GM[]", "utf-8", {"other_rules": ""}),
+        ("KM[]HA[]GM[]", "utf-8", {"other_rules": "", "ignored": []}),
+        ("KM[none]", "utf-8", {"ignored": ["a komi that cannot be read"]}),
         ("KM[7,5]HA[互先]", "utf-8", {"other_rules": ""}),
         ("KM[6.5目]", "utf-8", {"other_rules": "komi 6.5"}),
         ("KM[375]HA[0]", "utf-8", {"other_rules": ""}),  # 3.75 stones are 7.5 points
         ("KM[650]", "utf-8", {"other_rules": "komi 6.5"}),
         ("C[old: KM[0\\]]KM[7.5]", "utf-8", {"other_rules": ""}),
         ("BR[3段]WR[5级]", "utf-8", {"ratings": (3.0, -4.0)}),
+        ("PB[ソ表]", "cp932", {"ignored": ["an encoding that was guessed"]}),
         ("RE[1.000000]", "utf-8", {"outcome": 1, "result": "1.000000"}),
         ("RE[-1.000000]", "utf-8", {"outcome": -1}),
         ("RE[白番2目半勝ち]", "utf-8", {"outcome": -1}),
@@ -82,6 +88,7 @@ def test_the_main_line(tmp_path: Path, text: str, actions: list[int], start: str
     assert isinstance(found, Transcript)
     assert found.actions == actions
     assert (found.start_text or "").split()[1:2] == ([start] if start else [])
+    assert list(found.ignored) == ["a pass after the end"] * text.endswith("W[];B[];W[])")
 
 
 @pytest.mark.parametrize(
