@@ -82,8 +82,10 @@ def read_position(game: Game, line: str) -> tuple[str, Any, dict[str, str]]:
     first: AzcoreError | None = None
     usual = len(_END.split(line, maxsplit=1)[0])
     for at in (usual, *(word for word in words if _OPERATIONS.fullmatch(line, word))):
-        text = line[:at].strip()
+        text = line[:at].strip(' "')
         try:
+            if text == INITIAL:
+                text = game.state_to_text(game.initial_state())
             state = game.state_from_text(text)
         except UNREADABLE as error:
             first = first or error

@@ -59,6 +59,8 @@ MATE = "6k1/5ppp/8/8/8/8/8/R3K3 w Q -"
         (f"{MATE} am Ke2; bm Ra8, Kd2", "a1a8 e1d2", None),
         (f"{MATE} bm Ke2 Ra8; am Ke2;", "a1a8", None),
         (f"position fen {MATE} 0 0 bm Ra8;", "a1a8", None),
+        (f'"{MATE}" bm Ra8; id "x";', "a1a8", "x"),
+        ("startpos bm e4; id 1;", "e2e4", "1"),
         (f"{MATE} ; bm Ra8 + ! ; id BK.01\0", "a1a8", "BK.01"),
         (f"{MATE} 0 1; am Ke2 ? ; bm Ra8; c1 diff=10", "a1a8", None),
     ],
