@@ -1613,8 +1613,8 @@ WIRING = [
     Fault(
         "operations where counters are wrong",
         "azcore/storage/positions.py",
-        "if _OPERATIONS.fullmatch(line, at):",
-        "if True:",
+        "word for word in words if _OPERATIONS.fullmatch(line, word)",
+        "word for word in words",
         ("tests/storage/test_starts.py",),
     ),
     Fault(

@@ -351,6 +351,5 @@ class _Reader:
 def _refused(where: str, got: str, error: AzcoreError) -> GameFileError:
     why = str(error)
     return GameFileError(
-        f"{where}: a game cannot begin there: {why}"
-        + ("" if got in why else f", got {got[:80]!r}")
+        f"{where}: a game cannot begin there: {why}" + ("" if got in why else f", got {got[:80]!r}")
     )
