@@ -15,10 +15,12 @@ from contextlib import suppress
 CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
 # Its input: "Fatal Python error: Segmentation fault", then lines, of which the innermost place is
 # first: "  File "rules.py", line 3 in step".
-_SHELL = """read -r what && {
+# It runs in the background, so that it is no child of this process, which may count its own.
+_SHELL = """exec 3<&0
+{ read -r what && {
     while read -r place; do case $place in File*) break;; esac; done
     printf '%s\\n' "azcore: ended by a ${what#*: }${place:+ in ${place#File }}; $0" >&2
-}"""
+} } <&3 &"""
 _trace: int | None = None  # the end of the pipe that is written to
 
 
@@ -51,7 +53,7 @@ def watch(game: object = None) -> None:
     cause = likely_cause(str(game)) if known else likely_cause()
     reading, writing = os.pipe()
     with suppress(OSError), open(reading, "rb", 0):  # OSError: there is no shell
-        os.posix_spawn(
+        shell = os.posix_spawn(
             "/bin/sh",
             ["sh", "-c", _SHELL, cause],
             os.environ,
@@ -61,6 +63,7 @@ def watch(game: object = None) -> None:
             ],
             setsid=True,  # Ctrl-C is for this process alone
         )
+        os.waitpid(shell, 0)
     faulthandler.enable(writing, all_threads=False)
     if _trace is not None:
         os.close(_trace)
