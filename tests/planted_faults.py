@@ -726,8 +726,8 @@ FAULTS = [
     Fault(
         "Starts by regret",
         "azcore/selfplay/worker.py",
-        "& ~before.proven, wrong, 0.0)",
-        "& ~before.proven, 1.0, 0.0)",
+        "np.where(before.learned, wrong, 0.0)",
+        "np.where(before.learned, 1.0, 0.0)",
     ),
     Fault(
         "Games ended by proof",

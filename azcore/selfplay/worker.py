@@ -350,7 +350,7 @@ class Worker:
         the highest of an archive). None: no search was wrong.
         """
         wrong = np.abs(before.outcomes - before.root_values.astype(np.float64))
-        sums = np.where(before.learned & ~before.proven, wrong, 0.0).cumsum()
+        sums = np.where(before.learned, wrong, 0.0).cumsum()
         if sums[-1] == 0:
             return None
         ply = int(sums.searchsorted(rng.random() * sums[-1], side="right"))

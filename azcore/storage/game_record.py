@@ -118,8 +118,13 @@ class GameRecord:
 
     @property
     def proven(self) -> BoolArray:
-        """Which plies had a proven value when they were played, bool [T]; none is that certain."""
-        proven: BoolArray = np.abs(self.root_values) == 1.0
+        """Which plies had a proven value, bool [T]: 1 or -1, as the game then ended.
+
+        Rounded values of a confident network may be 1, too, and wrong.
+        """
+        if not len(self.players):  # records from before resignation
+            return np.zeros(len(self), np.bool_)
+        proven: BoolArray = (self.root_values == self.outcomes) & (self.outcome != 0)
         return proven
 
     @property

@@ -54,14 +54,17 @@ def searched(values: list[float], outcome: int, opening: int = 0) -> GameRecord:
 
 
 def test_the_share_of_outcomes_that_values_explain_by_hand() -> None:
-    game = searched([-1.0, 1.0], 1)  # z = 1, -1, 1 and v = 0, -1, 1: variances 8/9 and 2/9
-    assert explained_variance([game]) == pytest.approx(0.75)
-    # Always half a point too sure of oneself: nothing is lost by that.
-    sure = replace(game, root_values=game.root_values + np.float32(0.5))
-    assert explained_variance([sure]) == pytest.approx(0.75)
-    # The other way round in the game that the second seat wins: z = -1, 1, -1.
+    # z = 1, -1, 1 and z - v = 1, -1/2, 1/2: variances 8/9 and 7/18.
+    game = searched([-0.5, 0.5], 1)
+    assert explained_variance([game]) == pytest.approx(0.5625)
+    # Always too sure of oneself by as much: nothing is lost by that.
+    sure = replace(game, root_values=game.root_values + np.float32(0.25))
+    assert explained_variance([sure]) == pytest.approx(0.5625)
+    # What was proven explains nothing.
+    assert explained_variance([searched([-0.5, 0.5, -1.0], 1)]) == pytest.approx(0.5625)
+    # The other way round in the game that the second seat wins, z = -1, 1, -1: certain, and wrong.
     assert explained_variance([searched([-1.0, 1.0], -1)]) < -1
-    assert explained_variance([game, searched([1.0, -1.0], -1)]) == pytest.approx(1 - (1 / 3))
+    assert explained_variance([game, searched([0.5, -0.5], -1)]) == pytest.approx(0.5)
 
 
 def test_what_no_search_valued_explains_nothing() -> None:
@@ -70,4 +73,4 @@ def test_what_no_search_valued_explains_nothing() -> None:
     assert explained_variance([searched([0.0, 0.0], 1)]) is None  # given games
     assert explained_variance([record_of_values([-1.0, 1.0], 1)]) is None  # no visits
     # The first ply was drawn at random, so the second seat is the first to choose, and wins.
-    assert explained_variance([searched([-1.0, 1.0], -1, opening=1)]) == pytest.approx(0.75)
+    assert explained_variance([searched([-0.5, 0.5], -1, opening=1)]) == pytest.approx(0.5625)
