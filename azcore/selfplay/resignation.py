@@ -145,7 +145,8 @@ def new_lows(record: GameRecord) -> tuple[FloatArray, BoolArray]:
         float32 [L], falling: the higher of the root's and the best child's value; bool [L], whether
         resigning there would have been wrong because the player to move then won or drew.
     """
-    plies = slice(record.opening_plies + 1, None)  # those of `may_resign_at`
+    plies = np.arange(len(record)) > record.opening_plies  # those of `may_resign_at`
+    plies &= record.learned | ~record.proven  # `selfplay.proof_plies` plays lost games out
     values = np.maximum(record.root_values, record.best_child_values)[plies]
     before = np.minimum.accumulate(np.append(np.float32(np.inf), values))[:-1]
     new = np.flatnonzero(values < before)

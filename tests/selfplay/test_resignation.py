@@ -89,6 +89,13 @@ def test_threshold_by_hand() -> None:
     assert threshold([lost_at(-0.99)] * 20, 0.05) == np.float32(-0.9)
 
 
+def test_what_proofs_play_out_is_no_evidence() -> None:
+    """Nobody resigns there, so a game proven to be lost does not excuse a wrong resignation."""
+    proven = [record_of_values([-0.2, 0.2, -1.0], outcome=1)] * 1000
+    assert threshold(proven, 0.05) is None
+    assert threshold(proven + [won_after(-0.95)] * 20, 0.05) is None
+
+
 def test_threshold_is_never_above_that_of_right_values() -> None:
     assert highest_threshold(0.05) == pytest.approx(-0.9)  # (1 - 0.9) / 2 = 0.05
     # A few lose at -0.95, most at values so timid that nobody resigns.
