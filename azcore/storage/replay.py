@@ -78,8 +78,8 @@ class ReplaySettings:
     window_power: float
     window_slope: float
     samples_per_position: float | None
-    least_samples_per_position: float | None  # where values explain nothing; None: always the same
     games_per_generation: int | None  # instead of samples_per_position
+    least_samples_per_position: float | None  # where values explain nothing; None: always the same
     games_on_disk: int | None  # None: all
     window_on_disk: bool
     root_value_share: float
@@ -102,7 +102,9 @@ class ReplaySettings:
             ),
             "least_samples_per_position": (
                 lambda samples: 0.001 <= samples <= (self.samples_per_position or 0),
-                f"0.001 to replay.samples_per_position, {self.samples_per_position}, or null",
+                "null with replay.games_per_generation"
+                if self.samples_per_position is None
+                else f"0.001 to replay.samples_per_position, {self.samples_per_position}, or null",
             ),
             "games_per_generation": ONE_OR_MORE,
             "value_samples_per_game": (lambda samples: samples > 0, "above 0, or null"),
@@ -119,9 +121,11 @@ class ReplaySettings:
             f"{self.samples_per_position} and {self.games_per_generation}",
         )
         require(
-            self.value_samples_per_game is None or self.samples_per_position is not None,
+            self.value_samples_per_game is None
+            or (self.samples_per_position is not None and self.least_samples_per_position is None),
             "replay.value_samples_per_game",
-            "null with replay.games_per_generation, where a game has no fixed number of samples",
+            "null with replay.games_per_generation or replay.least_samples_per_position, where a "
+            "game has no fixed number of samples",
             self.value_samples_per_game,
         )
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 import azcore
-from azcore.errors import CheckpointError
+from azcore.errors import CheckpointError, SettingError
 from azcore.learner import ratio
 from azcore.learner.data import GenerationLoader, SelfPlayData, compile_sampling, draw_batch
 from azcore.learner.ratio import Ratio
@@ -271,6 +271,12 @@ def test_a_ratio_that_lies_is_refused(tmp_path: Path, state: dict[str, Any]) -> 
     assert data._ratio is not None
     with pytest.raises(CheckpointError, match="ratio of samples must be finite numbers"):
         data._ratio.load_state_dict(state, 7)
+
+
+def test_a_number_of_values_needs_a_fixed_number_of_samples(tmp_path: Path) -> None:
+    settings = data_of(Bursts([]), tmp_path, None, least=1.0)._settings
+    with pytest.raises(SettingError, match="where a game has no fixed number"):
+        replace(settings, value_samples_per_game=2.0)
 
 
 def test_what_a_generation_gets_too_much_is_taken_off_the_next(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ its settings:
     evaluations = positions × evaluations a position
     seconds     = evaluations / evaluations a second + steps × seconds a step
 
+With `replay.least_samples_per_position` that number counts, so the plan is an upper limit.
 Games of trained networks have other lengths, and rating matches take time that is not counted;
 `plan.run` compares the plan with a finished run.
 
@@ -149,8 +150,9 @@ def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.
         games = float(-(-steps // learner.steps_per_generation) * replay.games_per_generation)
         positions = games * rates.positions_per_game
     else:
-        assert replay.samples_per_position is not None
-        positions = steps * learner.batch_size / replay.samples_per_position
+        samples = replay.least_samples_per_position or replay.samples_per_position
+        assert samples is not None
+        positions = steps * learner.batch_size / samples
         games = positions / rates.positions_per_game
     evaluations = positions * rates.evaluations_per_position
     kept = games if replay.games_on_disk is None else min(games, replay.games_on_disk)
