@@ -370,7 +370,8 @@ class CompiledBatch(GameBatch):
             self._decide = self._code_of(decide_roots, deciding_kernel, functions, *arguments)
 
         def under_way() -> str:  # for `azcore.interrupts`
-            return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+            rule = f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+            return f"{rule}, or the search of all lines of {plies} plies"
 
         def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
             path = [line.legal[ply, line.tried[ply] - 1] for ply in range(at[2] + (at[1] == STEP))]
