@@ -35,7 +35,7 @@ def explained_variance(games: Sequence[GameRecord]) -> float | None:
 
     1 - Var(z - v) / Var(z) over all searched positions, z the outcome and v the root's value, both
     in the view of the player to move: 1 at best, 0 without any explanation. A constant error of
-    v, such as the optimism of Gumbel's search, does not count, and neither do proven values.
+    v, such as the optimism of Gumbel's search, does not count, and neither do proofs.
 
     Returns:
         None if no position was searched, or all outcomes are equal.

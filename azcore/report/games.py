@@ -196,7 +196,7 @@ def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) 
         return "forced: the only legal move"
     if ply < record.opening_plies:
         return "opening: no search chose it"
-    if record.proven[ply] and sum(visits.values()) <= 1:
+    if record.proven[ply]:
         return "the rules had decided the game"
     if not visits:
         return "after a quick search, of which nothing was kept"

@@ -146,7 +146,7 @@ def new_lows(record: GameRecord) -> tuple[FloatArray, BoolArray]:
         resigning there would have been wrong because the player to move then won or drew.
     """
     plies = np.arange(len(record)) > record.opening_plies  # those of `may_resign_at`
-    plies &= record.learned | ~record.proven  # `selfplay.proof_plies` plays lost games out
+    plies &= ~record.proven  # nor does anyone resign there
     values = np.maximum(record.root_values, record.best_child_values)[plies]
     before = np.minimum.accumulate(np.append(np.float32(np.inf), values))[:-1]
     new = np.flatnonzero(values < before)

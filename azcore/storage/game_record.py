@@ -118,13 +118,16 @@ class GameRecord:
 
     @property
     def proven(self) -> BoolArray:
-        """Which plies had a proven value, bool [T]: 1 or -1, as the game then ended.
+        """Which plies self-play took from a proof instead of a search, bool [T].
 
-        Rounded values of a confident network may be 1, too, and wrong.
+        Their values are the outcome, and at most their action has one visit. Values alone do not
+        tell: those of a confident network round to 1, too, and may be wrong.
         """
         if not len(self.players):  # records from before resignation
             return np.zeros(len(self), np.bool_)
-        proven: BoolArray = (self.root_values == self.outcomes) & (self.outcome != 0)
+        visits = np.append(0, self.visit_counts.cumsum(dtype=np.int64))
+        is_sure = (self.root_values == self.outcomes) & (self.outcome != 0)
+        proven: BoolArray = is_sure & (np.diff(visits[self.visit_offsets]) <= 1)
         return proven
 
     @property

@@ -50,7 +50,8 @@ def test_the_norm_is_that_of_all_gradients() -> None:
 def searched(values: list[float], outcome: int, opening: int = 0) -> GameRecord:
     """A record whose plies were all searched; the first one looks even."""
     record = record_of_values(values, outcome, opening_plies=opening)
-    return replace(record, visit_offsets=np.arange(len(record) + 1, dtype=np.uint32))
+    ends = np.arange(len(record) + 1, dtype=np.uint32)
+    return replace(record, visit_offsets=ends, visit_counts=np.full(len(record), 9, np.uint32))
 
 
 def test_the_share_of_outcomes_that_values_explain_by_hand() -> None:
@@ -60,8 +61,11 @@ def test_the_share_of_outcomes_that_values_explain_by_hand() -> None:
     # Always too sure of oneself by as much: nothing is lost by that.
     sure = replace(game, root_values=game.root_values + np.float32(0.25))
     assert explained_variance([sure]) == pytest.approx(0.5625)
-    # What was proven explains nothing.
-    assert explained_variance([searched([-0.5, 0.5, -1.0], 1)]) == pytest.approx(0.5625)
+    # A proof, which has a single visit, explains nothing.
+    ended = searched([-0.5, 0.5, -0.5, 1.0], 1)
+    proven = replace(ended, visit_counts=np.array([9, 9, 9, 9, 1], np.uint32))
+    assert explained_variance([ended]) == pytest.approx(0.6458, abs=1e-4)
+    assert explained_variance([proven]) == pytest.approx(0.5781, abs=1e-4)
     # The other way round in the game that the second seat wins, z = -1, 1, -1: certain, and wrong.
     assert explained_variance([searched([-1.0, 1.0], -1)]) < -1
     assert explained_variance([game, searched([0.5, -0.5], -1)]) == pytest.approx(0.5)

@@ -429,7 +429,13 @@ def test_moves_are_in_the_notation_of_the_game(run: Path) -> None:
         ({}, {1: 40}, 9, "sampled, of few visits"),
         ({}, {0: 40}, 1, "forced: the only legal move"),
         ({}, {}, 9, "after a quick search, of which nothing was kept"),
-        ({"root_values": np.ones(5, np.float32)}, {0: 1}, 9, "the rules had decided the game"),
+        (
+            {"root_values": np.ones(5, np.float32), "visit_counts": np.ones(10, np.uint32)}
+            | {"visit_offsets": np.array([0, 1, 4, 6, 8, 10], np.uint32)},
+            {0: 1},
+            9,
+            "the rules had decided the game",
+        ),
         ({"opening_plies": 1}, {}, 9, "opening: no search chose it"),
         ({"counts": "policy"}, {0: 9, 1: 3}, 9, "Gumbel: first in the search with its noise, the"),
         ({"counts": "policy"}, {1: 9, 0: 3}, 9, "Gumbel: first in the search with its noise, 25 %"),
