@@ -147,7 +147,7 @@ def test_with_starts_and_branches_stopped_and_resumed_equals_never_stopped(
     ]
     assert_resumes_alike(tiny, tmp_path, *begun, stops=[7])
     records = list(GameFile(RunDirectory(tmp_path / "whole").records).read())
-    assert {record.start for record in records} == {None, "X../.../... w", ".X./O../... b"}
+    assert {None, "X../.../... w"} <= {record.start for record in records}
     assert max(record.opening_plies for record in records) > 5  # a branch of such a game
 
 
