@@ -16,7 +16,7 @@ from faulty_kit import install
 
 FAR_PAST = "state.board[action + (1 << 40)] = 1"
 ABORTS = "import signal\nsignal.raise_signal(signal.SIGABRT)"  # as malloc does on finding a fault
-TRAIN = [*TINY[1:], "check.before_training=0", "selfplay.workers=2", "run_dir=run"]
+TRAIN = [*TINY[1:], "check.before_training=0", "selfplay.workers=1", "run_dir=run"]
 ENGINE = ["command=engine", "engine.protocol=gtp"]
 LIKELY = (
     "a compiled rule may have written past the end of an array: python -m azcore check "
