@@ -304,6 +304,15 @@ class CompiledBatch(GameBatch):
             return plain
         return code_for(kernel(self._compiled.state_type), *arguments)
 
+    def _raised_in(
+        self, loop: Any, arguments: tuple[Any, ...], error: Exception
+    ) -> FaultyGameError:
+        """The fault of the rule that raised in a loop over the rules, as `at` has it."""
+        written = self._compiled.source_of
+        as_written = RuleFunctions(*map(written, RuleFunctions._fields))
+        again = partial(loop, as_written, *arguments)
+        return raised(self.game.name, written(_rule_at_place(self._at)), error, again)
+
     def get(self, row: int) -> Any:
         return self._states[row].copy()
 
@@ -380,10 +389,7 @@ class CompiledBatch(GameBatch):
         try:
             self._decide(functions, *arguments)
         except Exception as error:
-            written = self._compiled.source_of
-            as_written = RuleFunctions(*map(written, RuleFunctions._fields))
-            again = partial(decide_roots, as_written, *arguments)
-            raise raised(self.game.name, written(_rule_at_place(at)), error, again) from error
+            raise self._raised_in(decide_roots, arguments, error) from error
 
     def replay(
         self,
@@ -419,11 +425,7 @@ class CompiledBatch(GameBatch):
         try:
             broken = self._replay(functions, *arguments)
         except Exception as error:
-            rule = _rule_at_place(at)
-            written = self._compiled.source_of
-            as_written = RuleFunctions(*map(written, RuleFunctions._fields))
-            again = partial(_replay_paths, as_written, *arguments)
-            raise raised(self.game.name, written(rule), error, again) from error
+            raise self._raised_in(_replay_paths, arguments, error) from error
         if broken:
             raise self._fault(broken, _GOT[broken].format(at[2]))
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
 # Its input: "Fatal Python error: Segmentation fault", then lines, of which the innermost place is
 # first: "  File "rules.py", line 3 in step".
-# It runs in the background, so that it is no child of this process, which may count its own.
+# The shell that stays is orphaned, since this process may count or kill its children.
 _SHELL = """exec 3<&0
 { read -r what && {
     while read -r place; do case $place in File*) break;; esac; done

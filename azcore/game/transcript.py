@@ -107,11 +107,22 @@ def up_to_fault(transcript: Transcript, fault: TranscriptError | None) -> Transc
     return transcript
 
 
-def unplayable(game: Game, state: Any, where: str, error: AzcoreError) -> TranscriptError:
-    """The fault of a move that cannot be played in a state, perhaps as the game was over there."""
+def unplayable(
+    game: Game, state: Any, where: str, error: AzcoreError, move: str = ""
+) -> TranscriptError:
+    """The fault of a move that cannot be played in a state, perhaps as the game was over there.
+
+    Args:
+        game: whose rules refused it.
+        state: in which it was to be played.
+        where: it stands, which begins the message.
+        error: why it was refused.
+        move: its text, if `where` lacks it.
+    """
     if game.is_terminal(state):
+        before = move and f" before {move}"
         return TranscriptError(
-            f"{where}: the game was over ({game.termination(state)})", "moves after the end"
+            f"{where}: the game was over ({game.termination(state)}){before}", "moves after the end"
         )
     is_illegal = isinstance(error, IllegalActionError)
     return TranscriptError(

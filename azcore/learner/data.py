@@ -299,9 +299,8 @@ class SelfPlayData(LightningDataModule):
             generations = max_steps * self.batch_size / self._samples
             made = generations * settings.games_per_generation * longest
         else:
-            assert settings.samples_per_position is not None
-            fewest = settings.least_samples_per_position or settings.samples_per_position
-            made = max_steps * self.batch_size / fewest
+            assert settings.fewest_samples is not None
+            made = max_steps * self.batch_size / settings.fewest_samples
         if settings.games_on_disk is None:
             return made
         return min(made, MOST_ON_DISK * settings.games_on_disk * longest)

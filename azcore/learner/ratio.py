@@ -1,8 +1,8 @@
 """How many positions learning asks of self-play: the samples of a generation by samples a position.
 
-With `replay.least_samples_per_position` the ratio follows the values. As long as searches of new
-games do not explain their outcomes, the value head would only learn the window's by heart, and new
-games teach more than further samples of the same ones.
+With `replay.least_samples_per_position` the ratio depends on how well values generalise. While the
+searches of new games do not explain their outcomes, more samples of the same games only make the
+value head memorise them, and new games teach more.
 """
 
 from __future__ import annotations

@@ -130,6 +130,11 @@ class ReplaySettings:
         )
 
     @property
+    def fewest_samples(self) -> float | None:
+        """The least number of samples of a position that a generation may have."""
+        return self.least_samples_per_position or self.samples_per_position
+
+    @property
     def value_positions(self) -> float | None:
         """The samples of a game that teach the value if each is drawn once; None: all."""
         if self.value_samples_per_game is None or self.samples_per_position is None:

@@ -409,7 +409,7 @@ class _MainLine:
             action = self._action(word)
         except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
             where = f"{game.name}: move {number} of the PGN game"
-            raise unplayable(game, self._state, where, error) from error
+            raise unplayable(game, self._state, where, error, word[:20]) from error
         self._board.push_uci(action_to_text(self._state, action))
         self._state = game.step(self._state, action)
         self.actions.append(action)

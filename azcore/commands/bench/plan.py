@@ -150,9 +150,8 @@ def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.
         games = float(-(-steps // learner.steps_per_generation) * replay.games_per_generation)
         positions = games * rates.positions_per_game
     else:
-        samples = replay.least_samples_per_position or replay.samples_per_position
-        assert samples is not None
-        positions = steps * learner.batch_size / samples
+        assert replay.fewest_samples is not None
+        positions = steps * learner.batch_size / replay.fewest_samples
         games = positions / rates.positions_per_game
     evaluations = positions * rates.evaluations_per_position
     kept = games if replay.games_on_disk is None else min(games, replay.games_on_disk)
