@@ -58,7 +58,8 @@ def register(name: str, module: str) -> None:
 def game_of(file: str | Path) -> str | None:
     """The name of the game whose folder a file lies in; None: of none that was made."""
     return next(
-        (name for folder, name in _folders.items() if Path(file).is_relative_to(folder)), None
+        (name for folder, name in tuple(_folders.items()) if Path(file).is_relative_to(folder)),
+        None,
     )
 
 
@@ -96,7 +97,7 @@ def blamed(error: BaseException) -> FaultyGameError | None:
     if rule is None:
         return None
     name, frame = rule
-    folder = next(f for f in _folders if Path(frame.filename).is_relative_to(f))
+    folder = next(f for f in tuple(_folders) if Path(frame.filename).is_relative_to(f))
     return at_fault(name, frame.name, described(error, folder))
 
 

@@ -63,6 +63,21 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]
     forget()
 
 
+def test_games_may_be_made_while_another_thread_looks_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the watch of rules that do not return does."""
+
+    class Grows(type(Path())):  # type: ignore[misc]
+        def is_relative_to(self, other: object) -> bool:  # type: ignore[override]
+            faults._folders[Path(str(len(faults._folders)))] = "late"
+            return False
+
+    faults._folders[Path("first")] = "first"
+    monkeypatch.setattr(faults, "Path", Grows)
+    assert faults.game_of("elsewhere") is None
+
+
 def play(game: azcore.Game, workers: int) -> None:
     actor = Actor(
         game=game,
