@@ -48,6 +48,37 @@ class HashEvaluator(Evaluator):
         return self._known[key]
 
 
+def decided(game: Game, state: Any, plies: int) -> tuple[int, int] | None:
+    """What is forced within the fewest plies, and by which action."""
+    found = (forced(game, state, n) for n in range(1, plies + 1))
+    return next((one for one in found if one is not None), None)
+
+
+def forced(game: Game, state: Any, plies: int) -> tuple[int, int] | None:
+    """(1, a) if action a wins for sure within so many plies, (-1, a) if all lose, a last."""
+    me = game.current_player(state)
+
+    def value(state: Any, left: int) -> int:  # for me, as far as the plies reach; 0: open or drawn
+        if game.is_terminal(state):
+            return game.outcome(state) * (1 if me == 0 else -1)
+        if left == 0:
+            return 0
+        actions = np.flatnonzero(game.legal_action_mask(state))
+        values = [value(game.step(state, a), left - 1) for a in actions]
+        return max(values) if game.current_player(state) == me else min(values)
+
+    values = {a: value(game.step(state, a), plies - 1) for a in legal_actions(game, state)}
+    if plies % 2 == 1 and max(values.values()) == 1:
+        return 1, next(a for a, v in values.items() if v == 1)
+    if plies % 2 == 0 and max(values.values()) == -1:
+        return -1, list(values)[-1]
+    return None
+
+
+def legal_actions(game: Game, state: Any) -> list[int]:
+    return [int(action) for action in np.flatnonzero(game.legal_action_mask(state))]
+
+
 @dataclass(eq=False)
 class Node:
     """One position. Edge values are seen by `player`, who chooses among the edges."""
@@ -64,6 +95,7 @@ class Node:
     children: dict[int, Node] = field(default_factory=dict)
     squares: float = 0.0  # sum of the squares of its visits' values, its own evaluation included
     winner: int | None = None  # the seat that is proven to win
+    forced_winner: int | None = None  # within `proof_plies`; then `is_terminal`
 
     def is_lost(self, a: int) -> bool:
         """Whether an action is proven to lose for `player`."""
@@ -93,7 +125,8 @@ class ReferenceSearch:
     def advance(self, action: int) -> None:
         child = self.root.children.get(action)
         limit = 1 + int(self.settings.reuse_limit * self.settings.num_simulations)
-        if child is None or not self.settings.reuse_subtree or count(child) > limit:
+        cut_off = child is not None and child.forced_winner is not None
+        if child is None or cut_off or not self.settings.reuse_subtree or count(child) > limit:
             child = self._node(self.game.step(self.root.state, action))
         self.root = child
 
@@ -102,6 +135,7 @@ class ReferenceSearch:
         num_simulations: int,
         noise: Sequence[float] | None = None,
         best_only: bool = False,
+        proves: bool = True,
     ) -> None:
         """Run simulations, up to `leaves_per_tree` evaluated together, after the root is known.
 
@@ -109,9 +143,21 @@ class ReferenceSearch:
             num_simulations: how many.
             noise: one number per legal action, ascending; mixed into the root's priors.
             best_only: end once no other action can become the first choice.
+            proves: keep only the action that decides the root, if there is one.
         """
         if not self.root.is_known:
             self._evaluate([self.root])
+        plies = self.settings.proof_plies + 1 if self.settings.proof_plies and proves else 0
+        found = decided(self.game, self.root.state, plies)
+        if found is not None:
+            only = found[1]  # from a tree of nothing but the root
+            self.root.prior = {only: self.root.prior[only]}
+            self.root.visits, self.root.total = {only: 0}, {only: 0.0}
+            self.root.in_flight, self.root.children = {only: 0}, {}
+            self.root.winner = None
+        if found is not None and noise is not None:
+            noise = noise[:1]
+        self.visits_before = sum(self.root.visits.values())
         if noise is not None:
             epsilon, inverse = self.settings.dirichlet_fraction, 1 / self.settings.root_temperature
             if inverse != 1:
@@ -174,8 +220,15 @@ class ReferenceSearch:
             a = self._best_action(node)
             path.append((node, a))
             if a not in node.children:
-                node.children[a] = self._node(self.game.step(node.state, a))
-                return path, node.children[a], True
+                child = node.children[a] = self._node(self.game.step(node.state, a))
+                found = None
+                if not child.is_terminal:
+                    found = decided(self.game, child.state, self.settings.proof_plies)
+                if found is not None:
+                    wins = found[0] > 0
+                    child.is_terminal = True
+                    child.forced_winner = child.player if wins else 1 - child.player
+                return path, child, True
             node = node.children[a]
         return path, node, False
 
@@ -316,7 +369,10 @@ class ReferenceSearch:
         for node in leaves:
             node.is_known = True
             if node.is_terminal:
-                z = self.game.outcome(node.state)
+                if node.forced_winner is None:
+                    z = self.game.outcome(node.state)
+                else:
+                    z = 1 if node.forced_winner == 0 else -1
                 node.value = float(z if node.player == 0 else -z)
                 if self.settings.solve and z != 0:
                     node.winner = 0 if z > 0 else 1
@@ -338,7 +394,9 @@ class ReferenceSearch:
 
     def _back_up(self, path: list[tuple[Node, int]], leaf: Node) -> None:
         if leaf.is_terminal:
-            self.ends_met[self.game.outcome(leaf.state)] += 1
+            forced = leaf.forced_winner
+            z = self.game.outcome(leaf.state) if forced is None else 1 - 2 * forced
+            self.ends_met[z] += 1
         for node, a in path:
             node.visits[a] += 1
             node.total[a] += leaf.value if node.player == leaf.player else -leaf.value

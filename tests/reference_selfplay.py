@@ -15,32 +15,7 @@ import numpy as np
 from azcore.chance import Purpose, generator
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator
-from reference_mcts import ReferenceSearch
-
-
-def forced(game: Game, state: Any, plies: int) -> tuple[int, int] | None:
-    """(1, a) if action a wins for sure within so many plies, (-1, a) if all lose, a last."""
-    me = game.current_player(state)
-
-    def value(state: Any, left: int) -> int:  # for me, as far as the plies reach; 0: open or drawn
-        if game.is_terminal(state):
-            return game.outcome(state) * (1 if me == 0 else -1)
-        if left == 0:
-            return 0
-        actions = np.flatnonzero(game.legal_action_mask(state))
-        values = [value(game.step(state, a), left - 1) for a in actions]
-        return max(values) if game.current_player(state) == me else min(values)
-
-    values = {a: value(game.step(state, a), plies - 1) for a in legal_actions(game, state)}
-    if plies % 2 == 1 and max(values.values()) == 1:
-        return 1, next(a for a, v in values.items() if v == 1)
-    if plies % 2 == 0 and max(values.values()) == -1:
-        return -1, list(values)[-1]
-    return None
-
-
-def legal_actions(game: Game, state: Any) -> list[int]:
-    return [int(action) for action in np.flatnonzero(game.legal_action_mask(state))]
+from reference_mcts import ReferenceSearch, decided
 
 
 @dataclass
@@ -111,7 +86,7 @@ def reference_game(
         legal = np.flatnonzero(game.legal_action_mask(state))
         tree = ReferenceSearch(game=game, evaluator=evaluator, settings=search)
         tree.start(state)
-        tree.search(1)
+        tree.search(1, proves=False)
         sums = np.cumsum([np.float64(tree.root.prior[a]) for a in legal])
         drawn = generator(Purpose.OPENING, seed, index, len(played.actions) + 1).random()
         action = int(legal[next(i for i, s in enumerate(sums) if s > drawn * sums[-1])])
@@ -128,9 +103,9 @@ def reference_game(
     tree.start(state)
     while not game.is_terminal(tree.root.state):
         ply, root = len(played.actions), tree.root
-        proven = [forced(game, root.state, n) for n in range(1, schedule.proof_plies + 1)]
-        if any(proven):
-            result, action = next(found for found in proven if found)
+        proven = decided(game, root.state, search.proof_plies + 1 if search.proof_plies else 0)
+        if proven is not None:
+            result, action = proven
             played.actions.append(action)
             played.visits.append({action: 1} if result > 0 else {})
             played.root_values.append(result)

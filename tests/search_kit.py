@@ -44,6 +44,7 @@ def search_settings(**changed: Any) -> SearchSettings:
         "c_spread_prior": 0.4,
         "c_spread_visits": 2.0,
         "solve": False,
+        "proof_plies": 0,
         "rule": None,
         "gumbel": None,
     }

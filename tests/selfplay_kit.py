@@ -26,7 +26,6 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "start_share": 1.0,
         "branch_share": 0.0,
         "regret_share": 0.0,
-        "proof_plies": 0,
         "round_waves": 16,
         "temperature": 1.0,
         "temperature_plies": 6,

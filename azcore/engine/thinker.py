@@ -502,7 +502,7 @@ class Thinker:
         if actions or self._restricted:  # edges left out before must come back
             self._search.start(0, self._state)
             self._restricted = bool(actions)
-        self._search.begin(0, 0)
+        self._search.begin(0, 0, proves=not actions)
         while self._search.wave():
             pass
         if actions:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,20 +36,12 @@ from azcore.game.compiled import (
     RuleFunctions,
 )
 from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS, texts_along
-from azcore.game.decided import Decided, decide, decide_roots, deciding_kernel, make_line
+from azcore.game.decided import Decided, decide, decide_ends, deciding_kernel, make_line
 from azcore.game.faults import broken_promise, game_faults, raised
-from azcore.game.positions import Positions
+from azcore.game.positions import Paths, Positions, paths_type
 from azcore.game.rule_table import RULE_SOURCES, rule_table, rules_of
 
 MOVES_SHOWN = 60  # the last ones of a game at fault, some lines of text
-
-
-class Paths(NamedTuple):
-    """Paths from roots to the positions to describe."""
-
-    roots: npt.NDArray[np.int32]  # [S], the root each starts from; below 0 skips the row
-    actions: npt.NDArray[np.int32]  # [S, T], legal ones
-    lengths: npt.NDArray[np.int32]  # [S], how many of them to play
 
 
 class GameBatch(ABC):
@@ -112,13 +104,22 @@ class GameBatch(ABC):
         """
 
     @abstractmethod
-    def decide(self, asked: npt.NDArray[np.bool_], plies: int, out: Decided) -> None:
-        """Write which roots the rules decide within so many plies, see `azcore.game.decided`.
+    def decide(
+        self,
+        roots: npt.NDArray[np.int32],
+        paths: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        plies: int,
+        out: Decided,
+    ) -> None:
+        """Write which positions the rules decide, see `azcore.game.decided`.
 
         Args:
-            asked: bool [B], the roots to look at, none of them terminal.
+            roots: as for `replay`, and so are the next two; no path leads to an end of the game.
+            paths: int32 [S, T].
+            lengths: int32 [S].
             plies: of a forced win, 1 or more.
-            out: written, for B roots.
+            out: written, for S positions; the result of skipped rows becomes 0.
         """
 
     @abstractmethod
@@ -169,6 +170,13 @@ _PROMISES = {
 }
 
 
+def as_paths(
+    roots: npt.NDArray[np.int32], paths: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
+) -> Paths:
+    """The paths as kernels take them."""
+    return Paths(*(np.ascontiguousarray(array, np.int32) for array in (roots, paths, lengths)))
+
+
 def make_batch(game: Game, size: int) -> GameBatch:
     """The batch for a game, compiled if the game is."""
     return CompiledBatch(game, size) if isinstance(game, CompiledGame) else PlainBatch(game, size)
@@ -215,12 +223,20 @@ class PlainBatch(GameBatch):
             self.step(row, int(actions[row]))
             is_over[row] |= self.is_terminal(row)
 
-    def decide(self, asked: npt.NDArray[np.bool_], plies: int, out: Decided) -> None:
+    def decide(
+        self,
+        roots: npt.NDArray[np.int32],
+        paths: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        plies: int,
+        out: Decided,
+    ) -> None:
         out.result[:] = 0
         with game_faults():
-            for row in np.flatnonzero(asked).tolist():
-                out.player[row] = self.current_player(row)
-                out.result[row], out.action[row] = decide(self.game, self._states[row], plies)
+            for row in np.flatnonzero(roots >= 0).tolist():
+                state = self._after(roots[row], paths[row, : lengths[row]])
+                out.player[row] = self.game.current_player(state)
+                out.result[row], out.action[row] = decide(self.game, state, plies)
 
     def replay(
         self,
@@ -232,12 +248,16 @@ class PlainBatch(GameBatch):
         with game_faults():
             for row, root in enumerate(roots):
                 if root >= 0:
-                    state = self._states[root]
-                    for action in paths[row, : lengths[row]]:
-                        state = self.game.step(state, int(action))
-                    self._describe(state, row, out)
+                    self._describe(self._after(root, paths[row, : lengths[row]]), row, out)
                     if not out.is_terminal[row] and lengths[row] >= self.game.max_game_length:
                         raise self._fault(_LENGTH, f"False after {lengths[row]} plies")
+
+    def _after(self, root: int, path: npt.NDArray[np.int32]) -> Any:
+        """The state at the end of a path."""
+        state = self._states[root]
+        for action in path.tolist():
+            state = self.game.step(state, action)
+        return state
 
     def _describe(self, state: Any, row: int, out: Positions) -> None:
         game = self.game
@@ -369,27 +389,39 @@ class CompiledBatch(GameBatch):
             of_rule = (self._states[row], int(actions[row]))[: 1 + (rule == "step")]
             raise raised(self.game.name, written, error, partial(written, *of_rule)) from error
 
-    def decide(self, asked: npt.NDArray[np.bool_], plies: int, out: Decided) -> None:
+    def decide(
+        self,
+        roots: npt.NDArray[np.int32],
+        paths: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        plies: int,
+        out: Decided,
+    ) -> None:
         functions, at = self._functions(False), self._at
         if self._line is None or len(self._line.num_legal) < plies:
             self._line = make_line(self._states, plies, self.game.num_actions)
         line = self._line
-        arguments = (self._states, at, asked, plies, line, out)
+        arguments = (self._states, at, as_paths(roots, paths, lengths), plies, line, out)
         if self._decide is None:
-            self._decide = self._code_of(decide_roots, deciding_kernel, functions, *arguments)
+            self._decide = self._code_of(decide_ends, deciding_kernel, functions, *arguments)
 
         def under_way() -> str:  # for `azcore.interrupts`
             rule = f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
             return f"{rule}, or the search of all lines of {plies} plies"
 
         def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
-            path = [line.legal[ply, line.tried[ply] - 1] for ply in range(at[2] + (at[1] == STEP))]
-            return self.game, self._states[at[0]], path
+            row, tried = (
+                at[0],
+                range(at[2] + (at[1] == STEP)),
+            )  # none within the path, where at is -1
+            path = paths[row, : lengths[row]].tolist()
+            path += [int(line.legal[ply, line.tried[ply] - 1]) for ply in tried]
+            return self.game, self._states[roots[row]], path
 
         try:
             self._decide(functions, *arguments)
         except Exception as error:
-            raise self._raised_in(decide_roots, arguments, error) from error
+            raise self._raised_in(decide_ends, arguments, error) from error
 
     def replay(
         self,
@@ -412,11 +444,7 @@ class CompiledBatch(GameBatch):
             self._scratch,
             int(self.game.max_game_length),
             at,
-            Paths(
-                roots=np.ascontiguousarray(roots, np.int32),
-                actions=np.ascontiguousarray(paths, np.int32),
-                lengths=np.ascontiguousarray(lengths, np.int32),
-            ),
+            as_paths(roots, paths, lengths),
             out,
         )
         functions = self._functions(len(out.keys) > 0)
@@ -513,9 +541,6 @@ def replay_kernel(state: Any) -> Any:
     """`_replay_from_table` compiled for one type of state."""
     states = types.Array(state, 1, "C")
     vector = types.int32[::1]
-    paths = types.NamedTuple(  # type: ignore[no-untyped-call]
-        [vector, types.int32[:, ::1], vector], Paths
-    )
     positions = types.NamedTuple(  # type: ignore[no-untyped-call]
         [
             types.uint8[:, :, :, ::1],
@@ -529,7 +554,7 @@ def replay_kernel(state: Any) -> Any:
         Positions,
     )
     signature = types.int64(
-        types.int64[:, ::1], states, states, types.int64, types.int64[::1], paths, positions
+        types.int64[:, ::1], states, states, types.int64, types.int64[::1], paths_type(), positions
     )
     return compiled(_replay_from_table, signature, sources=(__file__, *RULE_SOURCES))
 

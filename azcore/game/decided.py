@@ -1,10 +1,10 @@
 """What the rules alone decide within a few plies: forced wins and losses, by trying every line.
 
-`GameBatch.decide` asks it of many positions at once, for self-play (`selfplay.proof_plies`). The
+`GameBatch.decide` asks it of many positions at once, for searches (`search.proof_plies`). The
 attacker needs one action that wins against all replies, so most lines end at the first reply that
 holds. `azcore.engine.mates` looks deeper in one position.
 
-Letters: B positions, N most plies of a line, A actions.
+Letters: S positions, T longest path in plies, N most plies of a line, A actions.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from numba.extending import register_jitable
 from azcore.game.compilation import compiled
 from azcore.game.compiled import CURRENT_PLAYER, IS_TERMINAL, LEGAL_ACTIONS, OUTCOME, STEP
 from azcore.game.contract import Game
+from azcore.game.positions import Paths, paths_type
 from azcore.game.rule_table import RULE_SOURCES, rules_of
 
 UNKNOWN, NO, YES = -1, 0, 1
 
 
 class Decided(NamedTuple):
-    """What is proven of B positions."""
+    """What is proven of S positions."""
 
-    result: npt.NDArray[np.int8]  # [B], 1 won for the player to move, -1 lost, 0 unknown
-    action: npt.NDArray[np.int32]  # [B], one that wins; where all lose, one of them
-    player: npt.NDArray[np.int8]  # [B], to move
+    result: npt.NDArray[np.int8]  # [S], 1 won for the player to move, -1 lost, 0 unknown
+    action: npt.NDArray[np.int32]  # [S], one that wins; where all lose, one of them
+    player: npt.NDArray[np.int8]  # [S], to move
 
 
 class Line(NamedTuple):
@@ -44,7 +45,7 @@ class Line(NamedTuple):
 
 
 def nothing_decided(size: int) -> Decided:
-    """Nothing is proven of B positions."""
+    """Nothing is proven of S positions."""
     return Decided(np.zeros(size, np.int8), np.zeros(size, np.int32), np.zeros(size, np.int8))
 
 
@@ -96,40 +97,43 @@ def deciding_kernel(state: Any) -> Any:
         [types.int8[::1], types.int32[::1], types.int8[::1]], Decided
     )
     signature = types.void(
-        types.int64[:, ::1], states, whole, types.boolean[::1], types.int64, line, decided
+        types.int64[:, ::1], states, whole, paths_type(), types.int64, line, decided
     )
     return compiled(_decide_from_table, signature, sources=(__file__, *RULE_SOURCES))
 
 
 def _decide_from_table(
-    table: Any, states: Any, at: Any, asked: Any, plies: Any, line: Any, out: Any
+    table: Any, states: Any, at: Any, paths: Any, plies: Any, line: Any, out: Any
 ) -> None:
-    """`decide_roots` with the rules of a table."""
-    decide_roots(rules_of(table, states), states, at, asked, plies, line, out)
+    """`decide_ends` with the rules of a table."""
+    decide_ends(rules_of(table, states), states, at, paths, plies, line, out)
 
 
 @register_jitable
-def decide_roots(
-    rules: Any, states: Any, at: Any, asked: Any, plies: int, line: Line, out: Decided
+def decide_ends(
+    rules: Any, states: Any, at: Any, paths: Paths, plies: int, line: Line, out: Decided
 ) -> None:
     """`decide` over the rules of a compiled game.
 
     Args:
         rules: `RuleFunctions`.
-        states: [B], none that is asked for is terminal.
+        states: the roots.
         at: int64 [3], written: the row, the rule as an index into `RuleFunctions`, and the number
-            of plies that lead to the position it is asked about.
-        asked: bool [B]; the result of the others becomes 0.
+            of plies from the end of the path to the position it is asked about; -1 within the path.
+        paths: to the positions, none of which is terminal.
         plies: 1 or more, at most N.
         line: scratch.
-        out: written.
+        out: written; the result of skipped rows becomes 0.
     """
-    for row in range(asked.shape[0]):
+    for row in range(paths.roots.shape[0]):
         out.result[row] = 0
-        if not asked[row]:
+        if paths.roots[row] < 0:
             continue
-        line.states[0] = states[row]
-        at[0], at[1], at[2] = row, CURRENT_PLAYER, 0
+        line.states[0] = states[paths.roots[row]]
+        at[0], at[1], at[2] = row, STEP, -1
+        for ply in range(paths.lengths[row]):
+            rules.step(line.states[0], np.int64(paths.actions[row, ply]))
+        at[1], at[2] = CURRENT_PLAYER, 0
         player = rules.current_player(line.states[0])
         out.player[row] = player
         for left in range(1, plies + 1):

@@ -1,6 +1,6 @@
 """Many described positions in arrays, which search and replay allocate once and fill again.
 
-Letters: S positions described at once, A actions, C H W planes.
+Letters: S positions described at once, T longest path in plies, A actions, C H W planes.
 """
 
 from __future__ import annotations
@@ -10,9 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import types
 
 from azcore.game import ByteArray, Game
 from azcore.game.compilation import compiled
+
+
+class Paths(NamedTuple):
+    """S paths from roots to the positions to look at."""
+
+    roots: npt.NDArray[np.int32]  # [S], the root each starts from; below 0 skips the row
+    actions: npt.NDArray[np.int32]  # [S, T], legal ones
+    lengths: npt.NDArray[np.int32]  # [S], how many of them to play
 
 
 class Positions(NamedTuple):
@@ -49,6 +58,15 @@ def make_positions(game: Game, size: int, *, keys: bool = False) -> Positions:
         is_terminal=np.zeros(size, np.bool_),
         outcome=np.zeros(size, np.int8),
         keys=np.zeros(size if keys else 0, np.uint64),
+    )
+
+
+@cache
+def paths_type() -> Any:
+    """`Paths` as kernels take them."""
+    vector = types.int32[::1]
+    return types.NamedTuple(  # type: ignore[no-untyped-call]
+        [vector, types.int32[:, ::1], vector], Paths
     )
 
 

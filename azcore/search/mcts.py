@@ -16,6 +16,7 @@ Letters: B trees, S slots = B * leaves_per_tree, A actions, K legal actions of a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ from azcore.errors import AzcoreError, GameError
 from azcore.game import FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
+from azcore.game.decided import nothing_decided
 from azcore.game.positions import make_positions
 from azcore.search import backups, gumbel, puct, results, roots, walks
 from azcore.search.evaluators import Evaluator
@@ -83,6 +85,9 @@ class Search:
         self._code: dict[Any, Callable[..., Any]] = {}  # by kernel, see `call`
         self.num_leaves = 0  # leaves of the wave under way
         self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
+        self._decided = nothing_decided(slots)
+        self._proven: dict[int, int] = {}  # by row, the action that decides its root; -1: none does
+        self.proof_seconds = 0.0  # of the wave under way, for `proof_plies`
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -97,12 +102,14 @@ class Search:
         """Put a position (None: the initial one) at the root of an empty tree."""
         self.states.set(row, self.game.initial_state() if state is None else state)
         self._forget(row)
+        self._proven.pop(row, None)
         if (known := self.trees.variants.transpositions) is not None:
             known.root_ply[row] = 0
 
     def advance(self, row: int, action: int) -> None:
         """Play a legal action at a root; keep the subtree behind it if the settings say so."""
         self.states.step(row, action)
+        self._proven.pop(row, None)
         self.call(roots.advance, self.trees, row, action)
         self._check_root(row)
 
@@ -158,6 +165,7 @@ class Search:
         num_simulations: int | None = None,
         noise: Noise | None = None,
         best_only: bool = False,
+        proves: bool = True,
     ) -> None:
         """Request simulations at a root, in addition to those in its tree if there is room.
 
@@ -170,6 +178,7 @@ class Search:
                 with noise explores: `root_temperature` and `forced_visits` hold in it alone.
             best_only: only the most visited action matters. With `search.stop_early` the search
                 then ends as soon as further simulations cannot change it; else this has no effect.
+            proves: with `proof_plies`, keep only the action that decides the root, if there is one.
 
         Raises:
             GameError: the root is terminal, or more simulations than there is room for.
@@ -182,6 +191,8 @@ class Search:
             )
         if self.states.is_terminal(row):
             raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
+        if proves and self.settings.proof_plies and row not in self._proven:
+            self._prove(row)
         forced = self.settings.forced_visits if noise is not None else 0.0
         self.call(roots.begin, self.trees, row, simulations, forced)
         self._noise.pop(row, None)
@@ -193,6 +204,15 @@ class Search:
             self.mix_noise(row, noise)
         elif noise is not None:
             self._noise[row] = noise
+
+    def _prove(self, row: int) -> None:
+        """Look for the action that decides a root."""
+        decided, one = nothing_decided(1), np.zeros(1, np.int32)
+        plies = self.settings.root_proof_plies
+        self.states.decide(one + row, np.zeros((1, 0), np.int32), one, plies, decided)
+        self._proven[row] = int(decided.action[0]) if decided.result[0] else -1
+        if decided.result[0]:
+            self._clear(row)
 
     def wave(self) -> bool:
         """Up to `leaves_per_tree` simulations in every unfinished tree; False when none is left."""
@@ -211,6 +231,7 @@ class Search:
 
     def select(self) -> bool:
         """First part of a wave: find the leaves and describe them; False if no tree needs one."""
+        self.proof_seconds = 0.0
         if not self.settings.transpositions:
             self.num_leaves = self._find_leaves(self.trees.wave.active)
             self._describe(self._slots.tree)
@@ -245,7 +266,19 @@ class Search:
 
     def _describe(self, roots: IntArray) -> None:
         """Describe the leaves of the slots whose entry in `roots`, int32 [S], is not below 0."""
-        self.states.replay(roots, self._slots.actions, self._slots.length, self._positions)
+        slots, positions = self._slots, self._positions
+        self.states.replay(roots, slots.actions, slots.length, positions)
+        if self.settings.proof_plies:
+            before = time.perf_counter()
+            is_asked = (roots >= 0) & (slots.length > 0) & ~positions.is_terminal
+            roots = np.where(is_asked, roots, np.int32(-1))
+            plies, decided = self.settings.proof_plies, self._decided
+            self.states.decide(roots, slots.actions, slots.length, plies, decided)
+            found = decided.result != 0
+            positions.is_terminal[found] = True  # for the tree, this is an end of the game
+            sign = np.where(decided.player == 0, decided.result, -decided.result)
+            positions.outcome[found] = sign[found]
+            self.proof_seconds += time.perf_counter() - before
 
     def evaluate(self) -> tuple[FloatArray, FloatArray]:
         """Middle of a wave: the evaluator's logits [S, A] and values [S] for the leaves."""
@@ -273,6 +306,10 @@ class Search:
             self.trees = self.trees._replace(tree=with_more_edges(self.trees.tree, room))
         if status == backups.NOT_FINITE:
             raise AzcoreError("the network gave a policy or value that is not a finite number")
+        if self.settings.proof_plies:
+            for row, action in self._proven.items():
+                if action >= 0 and self.held(row) == 0:
+                    self.restrict(row, np.array([action], np.int32))
         for row in list(self._noise):
             if self.held(row) >= 0:
                 self.mix_noise(row, self._noise.pop(row))

@@ -44,11 +44,13 @@ LEFT_OUT: Mapping[str, Any] = {
     "forced_visits": 0.0,
     "stop_early": False,
     "solve": False,
+    "proof_plies": 0,
     "gumbel": None,
     "rule": None,
 }
 RULES = "azcore.search_rules"  # group of entry points
 TARGET_PARTS = 65_535  # of a policy that is stored as whole numbers
+MOST_PROOF = 8  # plies of a win that are looked through at each leaf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +98,7 @@ class SearchSettings:
     transpositions: bool
     stop_early: bool
     solve: bool
+    proof_plies: int
     gumbel: GumbelSettings | None  # None: PUCT everywhere
     rule: str | None  # of a package, see `rules.py`; None: azcore's formula
 
@@ -114,6 +117,7 @@ class SearchSettings:
             "puct.first_play": (math.isfinite, "finite"),
             "puct.virtual_loss": NOT_NEGATIVE,
             "leaves_per_tree": ONE_OR_MORE,
+            "proof_plies": (lambda plies: 0 <= plies <= MOST_PROOF, f"0 to {MOST_PROOF}"),
             "dirichlet_fraction": (lambda share: 0 <= share <= 1, "0 to 1"),
             "dirichlet_alpha": (lambda alpha: alpha > 0, "above 0, or null for the game's own"),
             "root_temperature": above_0,
@@ -180,6 +184,15 @@ class SearchSettings:
         return value_from(self.first_play, self.value_range)
 
     @property
+    def root_proof_plies(self) -> int:
+        """Plies within which a root is decided: as far as its first moves' leaves; 0: not at all.
+
+        Moves of a proven root follow its shortest win. A search that only compared proven leaves
+        could put off the end of the game for ever.
+        """
+        return self.proof_plies + 1 if self.proof_plies else 0
+
+    @property
     def is_gumbel(self) -> bool:
         """Whether Gumbel AlphaZero's search replaces PUCT; see `gumbel.py`."""
         return self.gumbel is not None
@@ -205,6 +218,7 @@ class SearchSettings:
             rule=None,
             stop_early=False,
             solve=False,
+            proof_plies=0,
             c_spread=0.0,
             first_play_by_mass=False,
             forced_visits=0.0,

@@ -25,7 +25,6 @@ from azcore.storage.run_directory import MOST_GAMES
 from azcore.storage.starts import require_plies
 
 DECIDED_PLIES = 4  # two of each player
-MOST_PROOF = 9  # plies of a win that are looked through at each move
 MOST_POLICY_PLIES = 10**6  # on average
 MOST_WORKERS = 10_000  # of all machines; twice AlphaZero's generators
 MOST_WAVES = 10**5  # of a round; hours of the slowest network
@@ -44,7 +43,6 @@ class SelfPlaySettings:
     start_share: float
     branch_share: float
     regret_share: float
-    proof_plies: int
     round_waves: int
     temperature: float
     temperature_plies: int
@@ -77,7 +75,6 @@ class SelfPlaySettings:
                 lambda share: 0 <= share < 1 - self.branch_share,
                 f"0 or more, and below 1 - selfplay.branch_share = {1 - self.branch_share:g}",
             ),
-            "proof_plies": (lambda plies: 0 <= plies <= MOST_PROOF, f"0 to {MOST_PROOF}"),
             "round_waves": (lambda waves: 1 <= waves <= MOST_WAVES, f"1 to {MOST_WAVES:,}"),
             "temperature": POSITIVE,
             "final_temperature": NOT_NEGATIVE,

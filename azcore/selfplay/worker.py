@@ -61,7 +61,7 @@ class WorkerStatistics:
     evaluations: int = 0  # positions that the network evaluated
     remembered: int = 0  # positions whose evaluation was cached
     network_seconds: float = 0.0
-    proof_seconds: float = 0.0  # for `selfplay.proof_plies`
+    proof_seconds: float = 0.0  # for `search.proof_plies`
 
 
 class Worker:
@@ -112,6 +112,7 @@ class Worker:
         self._starts, self._start_states = starts, StartStates(variant)
         self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
         self._is_gumbel = search.is_gumbel
+        self._proof_plies = search.root_proof_plies
         self._weights_version = 0
         self._in_play = moves.make_in_play(
             num_games,
@@ -163,12 +164,14 @@ class Worker:
     def play_wave(self) -> list[GameRecord]:
         """Run one wave in all games, play the moves of finished searches; return ended games."""
         search, stats = self._search, self.statistics
-        if self.settings.proof_plies:
+        if self._proof_plies:
             self._decide()
         if self._call(moves.begin):
             self._see_to_games()
         self._wave += 1
-        if search.select():
+        has_leaves = search.select()
+        stats.proof_seconds += search.proof_seconds
+        if has_leaves:
             before, known = time.perf_counter(), self._evaluator.remembered
             policy_logits, values = search.evaluate()
             stats.network_seconds += time.perf_counter() - before
@@ -188,7 +191,14 @@ class Worker:
         is_due = (games["begins"] != moves.UNDER_WAY) & (games["begins"] <= self._wave)
         is_due &= games["policy_plies"] == 0
         before = time.perf_counter()
-        self._search.states.decide(is_due, self.settings.proof_plies, self._in_play.decided)
+        rows = np.arange(len(games), dtype=np.int32)
+        self._search.states.decide(
+            np.where(is_due, rows, np.int32(-1)),
+            np.zeros((len(games), 0), np.int32),
+            np.zeros(len(games), np.int32),
+            self._proof_plies,
+            self._in_play.decided,
+        )
         self.statistics.proof_seconds += time.perf_counter() - before
 
     def compile(self, turn: int) -> None:

@@ -72,16 +72,15 @@ OPTIONAL = (
 # Settings of the group `search`, where older runs also have those of `puct`.
 OF_SEARCH = (
     *("gumbel", "num_simulations", "leaves_per_tree", "transpositions", "stop_early", "solve"),
-    *("dirichlet_fraction", "dirichlet_alpha", "root_temperature", "forced_visits"),
+    *("proof_plies", "dirichlet_fraction", "dirichlet_alpha", "root_temperature", "forced_visits"),
 )
-OF_GUMBEL = ("gumbel", "num_simulations", "transpositions")  # of Gumbel's search
+OF_GUMBEL = ("gumbel", "num_simulations", "transpositions", "proof_plies")  # of Gumbel's search
 # Settings that runs of 0.2.0 lack, with the values that reproduce what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
     "selfplay": {
         "start_share": 1.0,
         "round_waves": 16,
         "temperatures": [],
-        "proof_plies": 0,
         "regret_share": 0.0,
     },
     "replay": {
@@ -97,6 +96,7 @@ ADDED: dict[str, dict[str, Any]] = {
     },
     "plugins": {"targets": None, "augmentation": None, "learner": None, "algorithm": None},
     "puct": {"rule": None},
+    "search": {"proof_plies": 0},
 }
 # Likewise for networks, by name; their checkpoints lack them, too.
 ADDED_TO_NETWORKS: dict[str, dict[str, Any]] = {

@@ -49,7 +49,9 @@ def test_compiled_lines_decide_what_plain_ones_do(name: str) -> None:
     results = set()
     for plies in (2, 1, 3):
         asked = np.arange(len(states)) != 1
-        batch.decide(asked, plies, found)
+        roots = np.where(asked, np.arange(len(states)), -1).astype(np.int32)
+        lengths = np.zeros(len(states), np.int32)
+        batch.decide(roots, np.zeros((len(states), 0), np.int32), lengths, plies, found)
         for row, state in enumerate(states):
             result, action = decide(game, state, plies) if asked[row] else (0, -1)
             assert found.result[row] == result

@@ -45,6 +45,8 @@ RULES: dict[str, dict[str, Any]] = {
         "c_spread_visits": 0.5,
         "forced_visits": 2.0,
     },
+    "forced wins": {**ALPHA_ZERO, "proof_plies": 2},
+    "forced wins, solved": {**ALPHA_GO_ZERO, "proof_plies": 1, "solve": True},
     "solved": {**ALPHA_ZERO, "solve": True},
     "solved, visits forced": {**ALPHA_ZERO, "solve": True, "forced_visits": 2.0},
     "solved, as alphago zero": {**ALPHA_GO_ZERO, "solve": True},
@@ -97,11 +99,13 @@ def compare_games(
             met.kept += references[row].root.is_known
             best_only = settings.stop_early and rng.random() < 0.7
             search.begin(
-                row, simulations, None if eta is None else lambda _row, _k, eta=eta: eta, best_only
+                row,
+                simulations,
+                None if eta is None else lambda _row, k, eta=eta: eta[:k],
+                best_only,
             )
-            before = sum(references[row].root.visits.values())
             references[row].search(simulations, eta, best_only)
-            done = sum(references[row].root.visits.values()) - before
+            done = sum(references[row].root.visits.values()) - references[row].visits_before
             assert done == simulations or best_only or references[row].root.winner is not None
             met.saved += simulations - done
         while search.wave():

@@ -60,10 +60,10 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of search and of s
         {"solve": True, "forced_visits": 2.0, "num_simulations": 12},
         {"full_search_share": 0.6, "cheap_simulations": 3},
     ),
-    "played out by proofs": ({}, {"proof_plies": 3, "opening_plies": 2}),
+    "played out by proofs": ({"proof_plies": 2}, {"opening_plies": 2}),
     "with proofs of one ply and caps": (
-        {"reuse_subtree": False},
-        {"proof_plies": 1, "full_search_share": 0.5, "policy_plies": 2.0},
+        {"proof_plies": 1, "reuse_subtree": False},
+        {"full_search_share": 0.5, "policy_plies": 2.0},
     ),
     "without noise, softened": ({"dirichlet_fraction": 0.0, "root_temperature": 2.0}, {}),
     "from openings": ({"num_simulations": 9}, {"opening_plies": 3, "temperature_plies": 1}),

@@ -23,6 +23,7 @@ from azcore.learner.given import is_held_out, with_targets
 from azcore.pictures import film
 from azcore.report.games import replayed
 from azcore.report.predicted import Networks
+from azcore.search.settings import SearchSettings
 from azcore.selfplay.actor import Actor
 from azcore.storage.ends import Ends
 from azcore.storage.game_file import GameFile
@@ -66,11 +67,13 @@ def of_kind(name: str, tmp_path: Path) -> tuple[Game, Starts]:
     return game, starts
 
 
-def actor(game: Game, starts: Starts | None, **changed: Any) -> Actor:
+def actor(
+    game: Game, starts: Starts | None, search: SearchSettings | None = None, **changed: Any
+) -> Actor:
     options = {"temperature_plies": 100, "num_games": 3, **changed}
     return Actor(
         game=game,
-        search=search_settings(num_simulations=5),
+        search=search or search_settings(num_simulations=5),
         settings=selfplay_settings(**options),
         seed=3,
         evaluator=HashEvaluator(game),
@@ -296,8 +299,9 @@ def test_games_without_branches_are_those_without_the_setting(tmp_path: Path) ->
 def test_games_begin_where_the_search_was_wrong(tmp_path: Path) -> None:
     """The plies are drawn in proportion to the regret, also of games that began this way."""
     game, starts = of_kind("go", tmp_path)
-    options = {"num_games": 1, "branch_share": 0.2, "regret_share": 0.6, "proof_plies": 1}
-    records = actor(game, starts, **options).play(num_games=500)
+    options = {"num_games": 1, "branch_share": 0.2, "regret_share": 0.6}
+    search = search_settings(num_simulations=5, proof_plies=1)
+    records = actor(game, starts, search, **options).play(num_games=500)
     off, variance, begun = 0.0, 0.0, 0
     for before, record in itertools.pairwise(records):
         if record.game_index % 10 == 0:
