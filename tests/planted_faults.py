@@ -730,10 +730,16 @@ FAULTS = [
         "np.where(before.learned, 1.0, 0.0)",
     ),
     Fault(
-        "Games ended by proof",
+        "Forced wins at leaves",
         "azcore/game/decided.py",
         "value = NO if line.attacks[depth] or line.num_legal[depth] == 0 else YES",
         "value = NO",
+    ),
+    Fault(
+        "Games ended by proof",
+        "azcore/selfplay/worker.py",
+        "self._proof_plies = self._search.root_proof_plies",
+        "self._proof_plies = search.proof_plies or 0",
     ),
     Fault(
         "Several komi and sizes",

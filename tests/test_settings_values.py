@@ -68,7 +68,11 @@ READERS: dict[str, Callable[[dict[str, Any]], object]] = {
         recipes_from(config["ladder"]),
         minutes_of(config["ladder"]),
     ),
-    "play": lambda config: (play_settings(config), engine_settings(config)),
+    "play": lambda config: (
+        play_settings(config),
+        engine_settings(config),
+        thinking_search(config),
+    ),
     "predict": lambda config: supervised_settings(config),
     "puzzles": lambda config: build(
         PuzzleSettings, {**config["puzzles"], "files": ["some.epd"]}, "puzzles"

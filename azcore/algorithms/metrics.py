@@ -46,7 +46,7 @@ METRICS = [
     "draw_rate",
     "seat0_win_rate",
     "duplicate_rate",  # of games that repeat another of their generation
-    "proven_rate",  # of games that a proof ended, see selfplay.proof_plies
+    "proven_rate",  # of games that a proof ended, see search.proof_plies
     "explained_variance",  # of new games' outcomes, by the values of their searches
     "window_age",  # optimizer steps since the weights of the window's games, on average
     "gradient_norm",  # of the generation's last batch
@@ -58,7 +58,7 @@ METRICS = [
     "version_lag",  # how many steps the oldest weights in play are behind the learner
     "search_share",
     "network_share",
-    "proof_share",  # of the time, for selfplay.proof_plies; part of search_share
+    "proof_share",  # of the time, for search.proof_plies; part of search_share
     "learner_share",
     "samples_per_position",
     "best_step",

@@ -406,7 +406,7 @@ class Thinker:
             if not recalled.leaves_a_choice:
                 return self._told(task, recalled, began, on_report)
             only = recalled.actions
-        self._evaluate_root(only)
+        self._evaluate_root(only, proves=not only and not task.limits.is_endless)
         if task.predictions is not None:
             self._predict([None])  # on the clock, like the search
         while not self._is_enough(task, done):
@@ -420,7 +420,7 @@ class Thinker:
                         task.changed.wait()
                 continue
             held = self._search.held(0)
-            self._search.begin(0, batch)
+            self._search.begin(0, batch, proves=False)
             while self._search.wave():
                 pass
             done += self._search.held(0) - held  # fewer than the batch once the root is proven
@@ -497,12 +497,17 @@ class Thinker:
             task.changed.wait_for(lambda: task.stop.is_set() or not task.limits.is_endless)
         return thought
 
-    def _evaluate_root(self, actions: tuple[int, ...]) -> None:
-        """Evaluate the root, so that even the shortest time yields an answer."""
+    def _evaluate_root(self, actions: tuple[int, ...], proves: bool) -> None:
+        """Evaluate the root, so that even the shortest time yields an answer.
+
+        Args:
+            actions: the only ones to search; empty: all.
+            proves: whether a decided root keeps a single action; an analysis shows others as well.
+        """
         if actions or self._restricted:  # edges left out before must come back
             self._search.start(0, self._state)
             self._restricted = bool(actions)
-        self._search.begin(0, 0, proves=not actions)
+        self._search.begin(0, 0, proves=proves)
         while self._search.wave():
             pass
         if actions:

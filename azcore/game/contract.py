@@ -84,6 +84,7 @@ class Game(ABC):
         self.plane_names = None if facts.plane_names is None else tuple(facts.plane_names)
         self.max_game_length = facts.max_game_length
         self.dirichlet_alpha = facts.dirichlet_alpha
+        self.proof_plies = facts.proof_plies
         self.symmetries = facts.symmetries
         self.seat_names = facts.seat_names
         self.protocol = facts.protocol

@@ -18,6 +18,7 @@ IntArray = npt.NDArray[np.int32]
 PROTOCOLS = ("gtp", "uci", "usi")
 LONGEST_NAME = 80  # of a plane
 MOST_ACTIONS = 65_536  # trees and game records store an action in two bytes
+MOST_PROOF = 8  # plies of a win that are looked through at each leaf
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,6 +62,10 @@ class Facts:
         score_maximum: the largest absolute value of `Game.score`; None: the game has no score.
         dirichlet_alpha: concentration of the root noise, inversely proportional to the usual number
             of legal actions (AlphaZero's three values are near 10 / that number).
+        proof_plies: how far searches look for forced wins by the rules alone, from each new
+            position (`search.proof_plies=null`): 2 sees a win at once, and a loss to one. 0, not at
+            all, suits games that no single move ends, such as Go, and rules in plain Python, which
+            are slow.
         symmetries: zero or more, without the identity.
         seat_names: the names of the seats, as in "black to move".
         protocol: the protocol of engines for this game, one of `PROTOCOLS`. Any game without a
@@ -81,6 +86,7 @@ class Facts:
     max_game_length: int
     score_maximum: float | None = None
     dirichlet_alpha: float
+    proof_plies: int = 0
     symmetries: tuple[Symmetry, ...] = ()
     seat_names: tuple[str, str] = ("black", "white")
     protocol: str = "gtp"
@@ -90,6 +96,8 @@ class Facts:
             value = getattr(self, fact)
             if not (isinstance(value, int | float | np.number) and value > 0):
                 self._refuse(fact, "a number above 0", repr(value))
+        if self.proof_plies not in range(MOST_PROOF + 1):
+            self._refuse("proof_plies", f"0 to {MOST_PROOF}", repr(self.proof_plies))
         if self.num_actions > MOST_ACTIONS:
             self._refuse("num_actions", f"at most {MOST_ACTIONS:,}", f"{self.num_actions:,}")
         if len(self.observation_shape) != 3 or min(self.observation_shape) < 1:

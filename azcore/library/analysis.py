@@ -316,6 +316,7 @@ def _search_settings(
     """The search of an analysis: PUCT as in engines, one leaf at a time."""
     for name in _OWN:
         require(name not in constants, name, f"left out: {_OWN[name]}", constants.get(name))
-    settings = altered(thinking_search(composed), constants, "search")
+    plain = replace(thinking_search(composed), proof_plies=0)  # whose root has all its actions
+    settings = altered(plain, constants, "search")
     require(settings.gumbel is None, "search.gumbel", "null: an analysis uses PUCT", "others")
     return replace(settings, num_simulations=room, leaves_per_tree=1, reuse_subtree=False)

@@ -85,9 +85,20 @@ class Search:
         self._code: dict[Any, Callable[..., Any]] = {}  # by kernel, see `call`
         self.num_leaves = 0  # leaves of the wave under way
         self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
+        of_game = settings.proof_plies is None
+        self._proof_plies = game.proof_plies if of_game else settings.proof_plies or 0
         self._decided = nothing_decided(slots)
         self._proven: dict[int, int] = {}  # by row, the action that decides its root; -1: none does
         self.proof_seconds = 0.0  # of the wave under way, for `proof_plies`
+
+    @property
+    def root_proof_plies(self) -> int:
+        """Plies within which a root is decided: as far as its first moves' leaves; 0: not at all.
+
+        Moves of a proven root follow its shortest win. A search that only compared proven leaves
+        could put off the end of the game for ever.
+        """
+        return self._proof_plies + 1 if self._proof_plies else 0
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -191,7 +202,7 @@ class Search:
             )
         if self.states.is_terminal(row):
             raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
-        if proves and self.settings.proof_plies and row not in self._proven:
+        if proves and self._proof_plies and row not in self._proven:
             self._prove(row)
         forced = self.settings.forced_visits if noise is not None else 0.0
         self.call(roots.begin, self.trees, row, simulations, forced)
@@ -208,8 +219,9 @@ class Search:
     def _prove(self, row: int) -> None:
         """Look for the action that decides a root."""
         decided, one = nothing_decided(1), np.zeros(1, np.int32)
-        plies = self.settings.root_proof_plies
-        self.states.decide(one + row, np.zeros((1, 0), np.int32), one, plies, decided)
+        root = one + row
+        path = np.zeros((1, 0), np.int32)
+        self.states.decide(root, path, one, self.root_proof_plies, decided)
         self._proven[row] = int(decided.action[0]) if decided.result[0] else -1
         if decided.result[0]:
             self._clear(row)
@@ -268,11 +280,11 @@ class Search:
         """Describe the leaves of the slots whose entry in `roots`, int32 [S], is not below 0."""
         slots, positions = self._slots, self._positions
         self.states.replay(roots, slots.actions, slots.length, positions)
-        if self.settings.proof_plies:
+        if self._proof_plies:
             before = time.perf_counter()
             is_asked = (roots >= 0) & (slots.length > 0) & ~positions.is_terminal
             roots = np.where(is_asked, roots, np.int32(-1))
-            plies, decided = self.settings.proof_plies, self._decided
+            plies, decided = self._proof_plies, self._decided
             self.states.decide(roots, slots.actions, slots.length, plies, decided)
             found = decided.result != 0
             positions.is_terminal[found] = True  # for the tree, this is an end of the game
@@ -306,7 +318,7 @@ class Search:
             self.trees = self.trees._replace(tree=with_more_edges(self.trees.tree, room))
         if status == backups.NOT_FINITE:
             raise AzcoreError("the network gave a policy or value that is not a finite number")
-        if self.settings.proof_plies:
+        if self._proof_plies:
             for row, action in self._proven.items():
                 if action >= 0 and self.held(row) == 0:
                     self.restrict(row, np.array([action], np.int32))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from azcore.errors import SettingError
 from azcore.game import FloatArray, IntArray
+from azcore.game.facts import MOST_PROOF
 from azcore.plugins import named
 from azcore.search.proofs import rank
 from azcore.search.puct import value_from, value_unit
@@ -50,7 +51,6 @@ LEFT_OUT: Mapping[str, Any] = {
 }
 RULES = "azcore.search_rules"  # group of entry points
 TARGET_PARTS = 65_535  # of a policy that is stored as whole numbers
-MOST_PROOF = 8  # plies of a win that are looked through at each leaf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ class SearchSettings:
     transpositions: bool
     stop_early: bool
     solve: bool
-    proof_plies: int
+    proof_plies: int | None  # None: the game's own
     gumbel: GumbelSettings | None  # None: PUCT everywhere
     rule: str | None  # of a package, see `rules.py`; None: azcore's formula
 
@@ -117,7 +117,10 @@ class SearchSettings:
             "puct.first_play": (math.isfinite, "finite"),
             "puct.virtual_loss": NOT_NEGATIVE,
             "leaves_per_tree": ONE_OR_MORE,
-            "proof_plies": (lambda plies: 0 <= plies <= MOST_PROOF, f"0 to {MOST_PROOF}"),
+            "proof_plies": (
+                lambda plies: 0 <= plies <= MOST_PROOF,
+                f"0 to {MOST_PROOF}, or null for the game's own",
+            ),
             "dirichlet_fraction": (lambda share: 0 <= share <= 1, "0 to 1"),
             "dirichlet_alpha": (lambda alpha: alpha > 0, "above 0, or null for the game's own"),
             "root_temperature": above_0,
@@ -182,15 +185,6 @@ class SearchSettings:
         if self.first_play_relative:
             return self.first_play * value_unit(self.value_range)
         return value_from(self.first_play, self.value_range)
-
-    @property
-    def root_proof_plies(self) -> int:
-        """Plies within which a root is decided: as far as its first moves' leaves; 0: not at all.
-
-        Moves of a proven root follow its shortest win. A search that only compared proven leaves
-        could put off the end of the game for ever.
-        """
-        return self.proof_plies + 1 if self.proof_plies else 0
 
     @property
     def is_gumbel(self) -> bool:

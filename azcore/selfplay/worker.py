@@ -112,7 +112,7 @@ class Worker:
         self._starts, self._start_states = starts, StartStates(variant)
         self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
         self._is_gumbel = search.is_gumbel
-        self._proof_plies = search.root_proof_plies
+        self._proof_plies = self._search.root_proof_plies
         self._weights_version = 0
         self._in_play = moves.make_in_play(
             num_games,
@@ -208,6 +208,8 @@ class Worker:
             turn: chooses what comes first, so that processes that start together share the work.
         """
         own = [(kernel, self._arguments()) for kernel in (moves.play, moves.begin)]
+        if self._proof_plies:
+            self._decide()
         kernels = [*own, *self._search.kernels()]
         first = turn % len(kernels)
         for kernel, arguments in kernels[first:] + kernels[:first]:

@@ -46,6 +46,7 @@ class Chess(CompiledGame):
                 plane_names=encoding.PLANE_NAMES,
                 max_game_length=max_plies,
                 dirichlet_alpha=0.3,  # AlphaZero's
+                proof_plies=2,
                 seat_names=("white", "black"),
                 protocol="uci",
             ),

@@ -50,6 +50,7 @@ class Shogi(CompiledGame):
                 plane_names=encoding.PLANE_NAMES,
                 max_game_length=max_plies,
                 dirichlet_alpha=0.15,  # AlphaZero's (Silver et al. 2018, Methods)
+                proof_plies=2,
                 symmetries=encoding.symmetries(),
                 protocol="usi",
             ),

@@ -103,6 +103,7 @@ class TicTacToe(CompiledGame):
                 plane_names=("own marks", "opponent's marks"),
                 max_game_length=9,
                 dirichlet_alpha=1.0,  # about 10 / legal actions, like AlphaZero's three
+                proof_plies=2,
                 symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),
                 seat_names=("X", "O"),
             ),

@@ -27,6 +27,7 @@ class ConnectFour(CompiledGame):
                 plane_names=("own stones", "opponent's stones"),
                 max_game_length=rules.ROWS * rules.COLUMNS,
                 dirichlet_alpha=10 / rules.COLUMNS,  # the papers': about 10 / legal actions
+                proof_plies=2,
                 symmetries=encoding.symmetries(),
                 seat_names=("red", "yellow"),
             ),

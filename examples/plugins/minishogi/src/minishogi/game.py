@@ -26,6 +26,7 @@ class Minishogi(CompiledGame):
                 plane_names=encoding.PLANE_NAMES,
                 max_game_length=rules.MOST_PLIES,
                 dirichlet_alpha=0.3,  # 10 / 33, the usual number of legal actions
+                proof_plies=2,
                 symmetries=encoding.symmetries(),
                 protocol="usi",
             ),
