@@ -75,7 +75,7 @@ class PlaySettings:
 
     @property
     def limits(self) -> Limits:
-        return Limits(simulations=self.num_simulations, seconds=self.seconds)
+        return Limits(simulations=self.num_simulations, seconds=self.seconds, forced_wins=True)
 
     @property
     def words(self) -> str:

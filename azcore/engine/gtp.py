@@ -201,10 +201,12 @@ class GtpServer(Server):
     def _limits(self, seat: int) -> Limits:
         settings = self.engine.settings
         if not self._clocks:
-            return Limits(simulations=settings.num_simulations, book=True, tablebase=True)
+            return Limits(
+                simulations=settings.num_simulations, book=True, tablebase=True, forced_wins=True
+            )
         clock = self._clocks[seat].clock()
         seconds = clock.seconds_to_think(settings.time_share, settings.move_overhead)
-        return Limits(seconds=seconds, book=True, tablebase=True)
+        return Limits(seconds=seconds, book=True, tablebase=True, forced_wins=True)
 
     def _genmove(
         self, words: list[str], question: Question | None = None, *, is_played: bool = True

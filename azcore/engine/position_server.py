@@ -454,6 +454,7 @@ class PositionServer(Server):
             actions=self._only(go.actions, line),
             book=self._own_book,
             tablebase=True,
+            forced_wins=self._variations == 1,
             mate_plies=2 * mate - 1 if mate else None,
         )
         if limits.is_endless:

@@ -116,6 +116,7 @@ class Limits:
     actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
     book: bool = False  # whether an opening book may answer
     tablebase: bool = False  # whether a tablebase may
+    forced_wins: bool = False  # whether the rules may, with a win by `search.proof_plies`
     mate_plies: int | None = None  # first search for a forced win within this many plies
     only_checks: bool = False  # each of its actions must give check, and no other search follows
 
@@ -406,7 +407,7 @@ class Thinker:
             if not recalled.leaves_a_choice:
                 return self._told(task, recalled, began, on_report)
             only = recalled.actions
-        self._evaluate_root(only, proves=not only and not task.limits.is_endless)
+        self._evaluate_root(only, proves=not only and task.limits.forced_wins)
         if task.predictions is not None:
             self._predict([None])  # on the clock, like the search
         while not self._is_enough(task, done):
@@ -502,12 +503,12 @@ class Thinker:
 
         Args:
             actions: the only ones to search; empty: all.
-            proves: whether a decided root keeps a single action; an analysis shows others as well.
+            proves: whether a decided root keeps a single action.
         """
         if actions or self._restricted:  # edges left out before must come back
             self._search.start(0, self._state)
-            self._restricted = bool(actions)
         self._search.begin(0, 0, proves=proves)
+        self._restricted = bool(actions) or self._search.is_decided(0)
         while self._search.wave():
             pass
         if actions:

@@ -216,6 +216,10 @@ class Search:
         elif noise is not None:
             self._noise[row] = noise
 
+    def is_decided(self, row: int) -> bool:
+        """Whether a root keeps a single action, by which the rules decide it."""
+        return self._proven.get(row, -1) >= 0
+
     def _prove(self, row: int) -> None:
         """Look for the action that decides a root."""
         decided, one = nothing_decided(1), np.zeros(1, np.int32)

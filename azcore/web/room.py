@@ -92,7 +92,7 @@ class Room:
         self._review: Review | None = None
         self._ply = 0  # of the position that is shown
         self._people: tuple[int, ...] = (0,)
-        self._limits = Limits(simulations=settings.num_simulations)
+        self._limits = Limits(simulations=settings.num_simulations, forced_wins=True)
         self._resigned: int | None = None
         self._values: dict[int, float] = {}  # of positions by ply, view of seat 0
         self._flip = self._letters = self._analyses = False
@@ -290,7 +290,7 @@ class Room:
             raise RefusedError(f"seconds must be more than 0 and at most {limit:g}")
         if simulations is None and seconds is None:
             raise RefusedError("a strength needs simulations or seconds")
-        self._limits = Limits(simulations=simulations, seconds=seconds)
+        self._limits = Limits(simulations=simulations, seconds=seconds, forced_wins=True)
 
     def _analyse(self, order: Mapping[str, Any]) -> None:
         self._analyses = bool(order.get("on"))

@@ -116,7 +116,7 @@ def test_a_proven_root_needs_no_more_thought(compose: Compose) -> None:
     assert thinker.wait().best == thought.best
 
 
-def test_a_forced_win_is_played_unless_the_search_is_told_what_to_search(compose: Compose) -> None:
+def test_a_forced_win_is_all_that_is_searched_where_limits_allow_it(compose: Compose) -> None:
     """X wins at 2, by the rules alone."""
     game = azcore.make("tic_tac_toe")
     config = compose("command=engine", "game=tic_tac_toe")
@@ -127,16 +127,14 @@ def test_a_forced_win_is_played_unless_the_search_is_told_what_to_search(compose
         settings=engine_settings(config),
     )
     thinker.set_line(Line(game, "XX./OO./... x"))
-    thought = thinker.think(Limits(simulations=1))
+    thought = thinker.think(Limits(simulations=1, forced_wins=True))
     assert [each.action for each in thought.variations] == [2]
     assert thought.value == 1
-    thought = thinker.think(Limits(simulations=1, actions=(6, 7)))
+    thought = thinker.think(Limits(simulations=1, actions=(6, 7), forced_wins=True))
     assert {each.action for each in thought.variations} == {6, 7}
-    thinker.start(Limits())  # an analysis
-    time.sleep(0.2)
-    shown = thinker.stop()
-    assert shown is not None
-    assert len(shown.variations) == 5
+    thought = thinker.think(Limits(simulations=9))
+    assert {each.action for each in thought.variations} == {2, 5, 6, 7, 8}
+    assert thought.value < 1
 
 
 def test_memory_bounds_the_tree(make_thinker: Any, go: Game) -> None:
