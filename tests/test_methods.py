@@ -88,7 +88,7 @@ def test_targets_add_up() -> None:
 
 def test_azcore_is_alphazero_with_methods() -> None:
     """So that each of its departures has a row among the ablations."""
-    methods = "method=[adamw,global_pooling,ownership,score,reply,later_values,gumbel]"
+    methods = "method=[adamw,global_pooling,ownership,score,reply,later_values,gumbel,proofs]"
     alphazero = compose(*ALPHAZERO, methods)
     assert compose("game=go", "algorithm=azcore") == {**alphazero, "algorithm": "azcore"}
     # Other games on a laptop have them too, and symmetries if they declare any.

@@ -64,8 +64,7 @@ class Facts:
             of legal actions (AlphaZero's three values are near 10 / that number).
         proof_plies: how far searches look for forced wins by the rules alone, from each new
             position (`search.proof_plies=null`): 2 sees a win at once, and a loss to one. 0, not at
-            all, suits games that no single move ends, such as Go, and rules in plain Python, which
-            are slow.
+            all, suits games that no single move ends, and rules in plain Python, which are slow.
         symmetries: zero or more, without the identity.
         seat_names: the names of the seats, as in "black to move".
         protocol: the protocol of engines for this game, one of `PROTOCOLS`. Any game without a
