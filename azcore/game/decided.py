@@ -188,5 +188,11 @@ def list_actions(rules: Any, at: Any, attacker: int, depth: int, line: Line) -> 
     at[1], at[2] = CURRENT_PLAYER, depth
     line.attacks[depth] = rules.current_player(line.states[depth]) == attacker
     at[1] = LEGAL_ACTIONS
-    line.num_legal[depth] = rules.legal_actions(line.states[depth], line.legal[depth])
+    actions, most = line.legal[depth], line.legal.shape[1]
+    count = rules.legal_actions(line.states[depth], actions)
+    is_valid = 0 <= count <= most
+    for i in range(count if is_valid else 0):
+        is_valid = is_valid and 0 <= actions[i] < most
+    # `GameBatch.replay` reports a rule that breaks its promise once this position is visited.
+    line.num_legal[depth] = count if is_valid else 0
     line.tried[depth] = 0

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 import azcore
 from azcore.game import Game
 from azcore.game.batch import make_batch
-from azcore.game.decided import decide, nothing_decided
+from azcore.game.decided import decide, list_actions, make_line, nothing_decided
 
 STARTS = Path(__file__).parents[2] / "examples/starts"
 POSITIONS = {
@@ -62,3 +63,31 @@ def test_compiled_lines_decide_what_plain_ones_do(name: str) -> None:
                 )
             results.add(result)
     assert {0, 1} <= results
+
+
+def test_positions_at_the_end_of_a_path_are_decided_like_roots() -> None:
+    game = azcore.make("tic_tac_toe")
+    batch, found = make_batch(game, 2), nothing_decided(3)
+    paths = np.array([[0, 3, 1, 4], [0, 3, 8, 4], [4, 0, 8, 0]], np.int32)
+    batch.decide(
+        np.array([1, 0, -1], np.int32), paths, np.array([4, 4, 3], np.int32), plies=1, out=found
+    )
+    assert found.result.tolist() == [1, 0, 0]  # X has 0 and 1
+    assert (found.action[0], found.player[0]) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "listed", [[-1], [0, 1, 2, 3], [0, 1, 9], [-5]], ids=["none", "many", "high", "low"]
+)
+def test_a_list_of_actions_that_breaks_its_promise_decides_nothing(listed: list[int]) -> None:
+    """Another kernel reports it, with the position; this one must not read what is not there."""
+
+    def legal_actions(_state: Any, out: Any) -> int:
+        out[: min(3, len(listed))] = listed[:3]
+        return -1 if listed == [-1] else len(listed)
+
+    rules = SimpleNamespace(current_player=lambda _state: 0, legal_actions=legal_actions)
+    line = make_line(np.zeros(1, np.int64), plies=1, num_actions=3)
+    at = np.zeros(3, np.int64)
+    list_actions(rules, at, 0, 0, line)
+    assert line.num_legal[0] == 0
