@@ -75,7 +75,7 @@ class PlaySettings:
 
     @property
     def limits(self) -> Limits:
-        return Limits(simulations=self.num_simulations, seconds=self.seconds, forced_wins=True)
+        return Limits(simulations=self.num_simulations, seconds=self.seconds)
 
     @property
     def words(self) -> str:
@@ -285,10 +285,11 @@ class Session:
 
     # -- thinking -------------------------------------------------------------------------------
 
-    def _think(self) -> Thought:
+    def _think(self, forced_wins: bool = True) -> Thought:
         with self._terminal.busy("thinking; Ctrl-C leaves"):
             self._thinker.set_line(self._line)
-            return self._thinker.think(self._settings.limits)
+            limits = replace(self._settings.limits, forced_wins=forced_wins)
+            return self._thinker.think(limits)
 
     def _engine_moves(self) -> None:
         thought = self._think()
@@ -359,7 +360,7 @@ class Session:
         if self._is_over:
             self._terminal.say(self._ending())
             return
-        thought = self._think()
+        thought = self._think(forced_wins=False)
         seat = self._line.player
         opinion = in_words(thought.value, self._game, seat)
         opinion = f"{opinion[0].upper()}{opinion[1:]}"

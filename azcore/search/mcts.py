@@ -123,13 +123,16 @@ class Search:
         self._proven.pop(row, None)
         self.call(roots.advance, self.trees, row, action)
         self._check_root(row)
+        self._clear_decided([row])
 
     def play(self, actions: IntArray, is_over: npt.NDArray[np.bool_]) -> None:
         """Play on the roots what a kernel has played in the trees; see `GameBatch.play`."""
         self.states.play(actions, is_over)
+        moved = np.flatnonzero(actions >= 0).tolist()
         if self.settings.transpositions:
-            for row in np.flatnonzero(actions >= 0).tolist():
+            for row in moved:
                 self._check_root(row)
+        self._clear_decided(moved)
 
     def _check_root(self, row: int) -> None:
         """Clear a tree whose root was kept from another path and has other legal actions by this.
@@ -141,6 +144,14 @@ class Search:
             legal = np.flatnonzero(self.game.legal_action_mask(self.states.get(row)))
             if not np.array_equal(np.sort(actions), legal):
                 self._clear(row)
+
+    def _clear_decided(self, rows: list[int]) -> None:
+        """Clear trees whose root was an end for the search alone, since the game goes on."""
+        if self._proof_plies:
+            is_end = self.trees.tree.nodes["terminal"][:, 0]
+            for row in rows:
+                if is_end[row] and not self.states.is_terminal(row):
+                    self._clear(row)
 
     def set_evaluator(self, evaluator: Evaluator) -> None:
         """Use another evaluator from now on.

@@ -130,7 +130,6 @@ def set_forced(b: int, factor: float, factors: npt.NDArray[np.float64] | None) -
 def move_root(trees: Trees, b: int, action: int) -> None:
     """Move the root of tree b along a legal action; keep the subtree there if it is small."""
     is_kept = trees.most_kept > 0 and reroot(trees, b, action)
-    is_kept = is_kept and not trees.tree.nodes[b, 0].terminal  # may be a decided position
     if not is_kept or size_of(trees.tree, b) > trees.most_kept:
         clear_tree(trees.tree, b, trees.variants)
     count_ply(b, trees.variants.transpositions)
