@@ -13,7 +13,7 @@ from azcore.assembly.parts import MatchSettings, RunSettings, settings_from
 from azcore.assembly.web_settings import web_settings
 from azcore.cli import roots
 from azcore.cli.composition import settings_for
-from azcore.commands.bench.settings import bench_settings
+from azcore.commands.bench.settings import BenchSettings
 from azcore.commands.check.report import CheckSettings
 from azcore.commands.export.settings import export_settings
 from azcore.commands.import_games import ImportSettings
@@ -50,7 +50,7 @@ def test_every_option_builds(compose: Compose) -> None:
 
 
 def test_the_other_commands_build(compose: Compose) -> None:
-    bench_settings(compose("command=bench")["bench"])
+    build(BenchSettings, compose("command=bench")["bench"], "bench")
     build(CheckSettings, compose("command=check")["check"], "check")
     for command in ("engine", "play"):
         engine_settings(compose(f"command={command}"))

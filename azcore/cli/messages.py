@@ -34,16 +34,19 @@ ELSEWHERE = {  # names of settings in other programs
     "simulations": "search.num_simulations",
     "gpus": "trainer.devices",
 }
+# What replaces settings of earlier versions that no command has.
+MOVED = {
+    "peers": "benchmarks/beside.py --peers in azcore's sources measures other programs, and "
+    "players=[...] names the players of a match"
+}
 # What to use instead in another command, by command and the beginning of a key.
 INSTEAD: Mapping[str, Mapping[str, str]] = {
     "train": {
         "checkpoint": "resume=RUN resumes a run, init=RUN begins another with its weights",
         "name": "game=NAME chooses a game, and run.name names the run",
-        "peers": "players=[...] names the players in command=arena",
     },
     "arena": {
         "network": "a checkpoint has its own",
-        "peers": "players=[...] names the players in command=arena",
         "selfplay.opening_plies": "use arena.opening_plies there",
         "selfplay.start_plies": "use arena.start_plies there",
         "selfplay.starts": "use arena.starts there",
@@ -87,10 +90,7 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
     },
     "tune": {"arena.games": "use tune.games there"},
     "bench": {"run_dir": "bench.path names the file to write"},
-    "check": {
-        "name": "game=NAME chooses a game",
-        "peers": "players=[...] names the players in command=arena",
-    },
+    "check": {"name": "game=NAME chooses a game"},
     "report": {"game": "a run determines its game"},
     "new": {"game": "name=NAME names the new game"},
 }
@@ -226,6 +226,8 @@ def _unknown(command: str, key: str, arguments: Sequence[str]) -> str:
     line = next((each for each in arguments if each.lstrip("+~").startswith(f"{key}=")), key)
     if not roots.uses(command, key) and any(roots.uses(each, key) for each in COMMANDS):
         return of_another_command(command, key, line)
+    if key in MOVED:
+        return f"there is no setting {key}; {MOVED[key]}"
     if choices := roots.choices_with(command, key):
         return f"{key} is for {' or '.join(choices)}, got {line}"
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):

@@ -1,8 +1,8 @@
-"""One script for each program that `command=bench` runs besides azcore: `python -m peers.NAME`.
+"""A script for each program that `benchmarks/beside.py` measures: `python -m peers.NAME`.
 
 The scripts run in another process, often with another Python, and import nothing from azcore. A
 script reads its work as one JSON object from standard input (see
-`azcore.commands.bench.beside.work_for`) and writes JSON objects, one per line:
+`Peer.work` there) and writes JSON objects, one per line:
 
     {"doing": "search, batch 64"}                            progress for the user
     {"what": ..., "value": ..., "unit": ..., "note": ...}    a row, with azcore's name for it

@@ -1,4 +1,4 @@
-"""The command: measures every row for azcore, each followed by the same row for the peers.
+"""The command: measures every row for azcore, each followed by the same row for other programs.
 
 Figures to compare are measured alternately within one run and reported as medians, because machines
 are shared and their speed drifts.
@@ -11,13 +11,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.status import Status
 
 from azcore.assembly.parts import Config, LearningSettings, settings_from
-from azcore.commands.bench.beside import PeerError, find_peers, run_peer, work_for
 from azcore.commands.bench.learner import learner_ratio
 from azcore.commands.bench.memory import full_trees_mb, replay_bytes_per_position, resident_mb
 from azcore.commands.bench.plan import plan_figures, plan_settings
@@ -33,13 +32,14 @@ from azcore.commands.bench.selfplay import (
     selfplay_by_cores,
     simulated_device_ratio,
 )
-from azcore.commands.bench.settings import BenchSettings, bench_settings
+from azcore.commands.bench.settings import BenchSettings
 from azcore.commands.bench.utilization import gpu_of, traced
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
-from azcore.errors import SettingError
+from azcore.errors import AzcoreError, SettingError
 from azcore.networks import build_network
 from azcore.selfplay.sizes import with_workers
+from azcore.settings import build
 from azcore.testing.speed import rules_us_per_ply
 
 
@@ -53,6 +53,21 @@ class Task:
     options: BenchSettings
 
 
+class Peer(Protocol):
+    """Another program that does azcore's work; `benchmarks/beside.py` in the sources has some."""
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The versions of its packages."""
+
+    def figures(self, row: str, say: Callable[[str], None]) -> Iterator[Figure]:
+        """Measure one row; an AzcoreError states why it could not be measured."""
+
+
+FindPeers = Callable[[Task], Mapping[str, Peer]]  # by name, before anything is measured
+find_peers: FindPeers = lambda task: {}  # noqa: E731, the script replaces it
+
+
 def bench(config: Config) -> int:
     """Measure, print and write `bench.path`.
 
@@ -62,7 +77,7 @@ def bench(config: Config) -> int:
     Raises:
         AzcoreError: a setting cannot be used, or a file cannot be written.
     """
-    options, known = bench_settings(config["bench"])
+    options = build(BenchSettings, config["bench"], "bench")
     sized = {
         **config,
         "network": {
@@ -82,7 +97,7 @@ def bench(config: Config) -> int:
     sized["selfplay"]["workers"] = selfplay.workers
     sized["evaluator"] = {**config["evaluator"], **asdict(way)}
     task = Task(config=config, sized=sized, settings=settings, options=options)
-    peers = find_peers(config["peers"], known, options, settings)
+    peers = find_peers(task)
     path = Path(options.path).absolute()
     if not os.access(path.parent, os.W_OK):
         raise SettingError(f"{path} cannot be written")  # report it before the work
@@ -99,19 +114,18 @@ def bench(config: Config) -> int:
         for name in options.rows:
             for figure in MEASURES[name](task, progress.say):
                 add(figure, None)
-            for peer in peers:
-                work = work_for(peer, name, options, settings)
-                progress.say(f"peer {peer.name}, {name}")
+            for who, peer in peers.items():
+                progress.say(f"peer {who}, {name}")
                 try:
-                    for found in run_peer(peer, work, options.peer_minutes, progress.say):
-                        add(Figure(**found), peer.name)
-                except PeerError as error:
+                    for figure in peer.figures(name, progress.say):
+                        add(figure, who)
+                except AzcoreError as error:
                     failed.append(str(error))
             # After each row, so that a stopped run leaves the rows it has.
-            versions = {peer.name: peer.versions for peer in peers}
+            versions = {who: peer.versions for who, peer in peers.items()}
             write_results(path, machine=header, peers=versions, failed=failed, rows=rows)
     console = table_console()
-    print_table(console, _title(settings, options, header), rows, [peer.name for peer in peers])
+    print_table(console, _title(settings, options, header), rows, [*peers])
     print(f"written to {options.path}")
     for sentence in failed:
         print(f"azcore: {sentence}", file=sys.stderr)

@@ -1,19 +1,17 @@
-"""What to measure, and in which other programs; the numbers are in `conf/bench`."""
+"""What to measure; the numbers are in `conf/bench`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from azcore.settings import build, require
+from azcore.settings import require
 
 ROWS = ("rules", "search", "selfplay", "learner", "ready", "memory", "growth", "device", "plan")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSettings:
-    """How to measure azcore and other programs."""
+    """How to measure azcore."""
 
     path: str
     rows: tuple[str, ...]
@@ -30,9 +28,6 @@ class BenchSettings:
     device_latency_ms: float
     device_games: int
     device_workers: int | None
-    peers_python: str | None
-    peer_batches: tuple[int, ...]
-    peer_minutes: float
 
     def __post_init__(self) -> None:
         require(bool(self.rows), "bench.rows", f"some of {', '.join(ROWS)}", [])
@@ -47,7 +42,6 @@ class BenchSettings:
             "0 or more",
             self.device_latency_ms,
         )
-        require(self.peer_minutes > 0, "bench.peer_minutes", "above 0", self.peer_minutes)
         for name in (
             "num_simulations",
             "blocks",
@@ -58,30 +52,7 @@ class BenchSettings:
         ):
             value = getattr(self, name)
             require(value >= 1, f"bench.{name}", "1 or more", value)
-        for name in ("growth_simulations", "growth_trees", "peer_batches"):
+        for name in ("growth_simulations", "growth_trees"):
             values = getattr(self, name)
             fits = bool(values) and min(values) >= 1
             require(fits, f"bench.{name}", "numbers of 1 or more", list(values))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeerSettings:
-    """Another program that can be measured on the same work as azcore."""
-
-    script: str | None  # path; None: the script of its name in benchmarks/peers
-    requires: tuple[str, ...]  # distributions that its Python must have
-    games: dict[str, str]  # our name: its name, with our settings in braces
-
-
-def bench_settings(values: Mapping[str, Any]) -> tuple[BenchSettings, dict[str, PeerSettings]]:
-    """The typed settings of the group `bench`, and the peers that it knows.
-
-    Raises:
-        SettingError: a value cannot be used.
-    """
-    values = dict(values)
-    known = values.pop("peers")
-    peers = {
-        str(name): build(PeerSettings, peer, f"bench.peers.{name}") for name, peer in known.items()
-    }
-    return build(BenchSettings, values, "bench"), peers

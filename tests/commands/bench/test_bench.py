@@ -15,9 +15,10 @@ from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.bench import bench, memory, ready, selfplay
 from azcore.commands.bench.results import Row, machine, write_results
 from azcore.commands.bench.search import MiddleGames
-from azcore.commands.bench.settings import ROWS, bench_settings
+from azcore.commands.bench.settings import ROWS, BenchSettings
 from azcore.errors import SettingError
 from azcore.selfplay.sizes import available_cores
+from azcore.settings import build
 
 Azcore = Callable[..., tuple[int, str, str]]
 Tiny = Callable[..., dict[str, Any]]
@@ -128,7 +129,7 @@ def test_positions_are_of_the_middle_game(tiny: Tiny) -> None:
 
 def test_full_trees_by_hand(tiny: Tiny) -> None:
     config = tiny("command=bench")  # 4 games, 8 simulations
-    options, _ = bench_settings({**config["bench"], "opening_plies": 2})
+    options = build(BenchSettings, {**config["bench"], "opening_plies": 2}, "bench")
     megabytes, legal = memory.full_trees_mb(config, options, 4)
     assert legal == 7
     nodes = 1 + 8 + 16 + 1  # root, simulations, twice as many kept, one leaf in flight
@@ -144,7 +145,7 @@ def test_bytes_of_a_position(tiny: Tiny) -> None:
 
 def test_self_play_by_cores(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny("command=bench")
-    options, _ = bench_settings(config["bench"])
+    options = build(BenchSettings, config["bench"], "bench")
     asked: list[int] = []
 
     def answer(function: str, _: Any, seconds: float, *, cores: Sequence[int]) -> float:
@@ -162,7 +163,7 @@ def test_self_play_by_cores(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_processes_of_their_own(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny("command=bench")
-    options, _ = bench_settings({**config["bench"], "seconds": 0.05})
+    options = build(BenchSettings, {**config["bench"], "seconds": 0.05}, "bench")
     assert 100 < memory.resident_mb(config, options) < 4000  # torch alone takes more than that
     starts: list[dict[str, str]] = []
 

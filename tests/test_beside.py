@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -10,13 +11,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
+import yaml
 
-from azcore.commands.bench import beside
-from conftest import compose
+from azcore.commands.bench import bench
 
-Azcore = Callable[..., tuple[int, str, str]]
+Run = Callable[..., tuple[int, str, str]]
 
-BRIEF = ["command=bench", "game=tic_tac_toe", "bench.seconds=0.05", "bench.rows=[rules]"]
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "beside.py"
+PEERS = SCRIPT.parent / "peers" / "peers.yaml"
+BRIEF = ["game=tic_tac_toe", "bench.seconds=0.05", "bench.rows=[rules]"]
 ROW = '{"what": "rules_us_per_ply", "value": 2.5, "unit": "us"}'
 ECHO = """
 import json, sys
@@ -27,27 +30,51 @@ print(json.dumps({**row, "value": work["num_simulations"]}))
 """
 
 
+@pytest.fixture(name="beside")
+def beside_fixture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Run:
+    """Runs `python benchmarks/beside.py ARGS` within this process: (status, output, errors)."""
+    spec = importlib.util.spec_from_file_location("beside", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "beside", module)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(bench, "find_peers", bench.find_peers)  # restored afterwards
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["beside.py", *arguments])
+        capfd.readouterr()
+        status = 0
+        try:
+            module.main()
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+        output, errors = capfd.readouterr()
+        return status, output, errors
+
+    return run
+
+
 @pytest.fixture
 def peer(tmp_path: Path) -> Callable[..., list[str]]:
-    """The settings that make a peer of a script."""
+    """The arguments that make a peer of a script."""
 
-    def settings(code: str, game: str = "noughts", requires: str = "numpy") -> list[str]:
+    def arguments(code: str) -> list[str]:
         (tmp_path / "script.py").write_text(code)
-        mine = "+bench.peers.mine"
-        return [
-            f"{mine}.script=script.py",
-            f"{mine}.requires=[{requires}]",
-            f"{mine}.games.tic_tac_toe='{game}'",
-            "peers=[mine]",
-        ]
+        mine = {"script": "script.py", "requires": ["numpy"], "games": {"tic_tac_toe": "noughts"}}
+        (tmp_path / "mine.yaml").write_text(yaml.dump({"mine": mine}))
+        return ["--peers", "mine", "--known", "mine.yaml"]
 
-    return settings
+    return arguments
 
 
 def test_a_peer_does_the_same_work(
-    azcore: Azcore, peer: Callable[..., list[str]], tmp_path: Path
+    beside: Run, peer: Callable[..., list[str]], tmp_path: Path
 ) -> None:
-    status, output, errors = azcore(*BRIEF, *peer(ECHO), "bench.num_simulations=17")
+    status, output, errors = beside(*peer(ECHO), "--", *BRIEF, "bench.num_simulations=17")
     assert status == 0
     assert "measuring: peer mine, rules: thinking\n" in errors
     assert "mine" in output
@@ -69,14 +96,14 @@ def test_a_peer_does_the_same_work(
     [
         (f"print('{ROW}', flush=True); raise RuntimeError('boom')", "RuntimeError: boom"),
         (f"print('{ROW}'); print('hello')", "'hello' is not a row"),
-        (f"print('{ROW}', flush=True); import time; time.sleep(60)", "bench.peer_minutes=0.02"),
+        (f"print('{ROW}', flush=True); import time; time.sleep(60)", "--minutes 0.02"),
     ],
     ids=["crash", "nonsense", "late"],
 )
 def test_a_peer_that_fails_stops_nothing_else(
-    azcore: Azcore, peer: Callable[..., list[str]], tmp_path: Path, code: str, sentence: str
+    beside: Run, peer: Callable[..., list[str]], tmp_path: Path, code: str, sentence: str
 ) -> None:
-    status, _, errors = azcore(*BRIEF, *peer(code), "bench.peer_minutes=0.02")
+    status, _, errors = beside(*peer(code), "--minutes", "0.02", "--", *BRIEF)
     assert status == 1
     last = errors.splitlines()[-1]
     assert last.startswith("azcore: peer mine, rules: ")
@@ -87,34 +114,36 @@ def test_a_peer_that_fails_stops_nothing_else(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "changes", "sentence"),
     [
-        (["peers=[pgx,nobody]"], "peers must be some of pgx, openspiel, got 'nobody'"),
-        (["peers=pgx"], "peers must be a list of pgx, openspiel, got 'pgx'"),
-        (["peers=[[pgx]]"], "got ['pgx']"),
-        (["command=check", "peers=[pgx]"], "bench.seconds is for command=bench, got bench.seconds"),
-        (["bench.peers_python=/nowhere/python", "peers=[pgx]"], "got '/nowhere/python'"),
-        (["game=shogi", "peers=[openspiel]"], "peer openspiel plays chess, connect_four, go, tic"),
-        (["bench.peers.pgx.requires=[numpy,no-such-thing]", "peers=[pgx]"], "needs no-such-thing"),
-        (["bench.peers.pgx.requires=[no-such-thing]", "peers=[pgx]"], "pip install no-such-thing"),
-        (["bench.peers.pgx.script=gone.py", "peers=[pgx]"], "script must be a file, got 'gone.py'"),
-        (["bench.peers.pgx.games.tic_tac_toe='{size}'", "peers=[pgx]"], "braces, got '{size}'"),
+        ("pgx nobody", {}, "--peers must be some of pgx, openspiel, got 'nobody'"),
+        ("pgx --known gone.yaml", {}, "--known must be a file of peers, got 'gone.yaml'"),
+        ("pgx --python /nowhere/python", {}, "--python must be a Python, got '/nowhere/python'"),
+        ("openspiel -- game=shogi", {}, "peer openspiel plays chess, connect_four, go, tic"),
+        ("pgx", {"requires": ["numpy", "no-such-thing"]}, "needs no-such-thing"),
+        ("pgx", {"requires": ["no-such-thing"]}, "pip install no-such-thing"),
+        ("pgx", {"script": "gone.py"}, "pgx.script must be a file, got 'gone.py'"),
+        ("pgx", {"games": {"tic_tac_toe": "{size}"}}, "braces, got '{size}'"),
     ],
 )
 def test_what_is_refused_before_anything_is_measured(
-    azcore: Azcore, tmp_path: Path, arguments: list[str], sentence: str
+    beside: Run, tmp_path: Path, arguments: str, changes: dict[str, object], sentence: str
 ) -> None:
-    installed = ["bench.peers.pgx.requires=[numpy]"]
-    status, _, errors = azcore(*BRIEF, *installed, *arguments)
+    known = yaml.safe_load(PEERS.read_text())
+    known["pgx"] |= {"requires": ["numpy"], **changes}
+    (tmp_path / "some.yaml").write_text(yaml.dump(known, sort_keys=False))
+    given, _, words = arguments.partition(" -- ")
+    chosen = ["--known", "some.yaml", "--peers", *given.split()]
+    status, _, errors = beside(*chosen, "--", *BRIEF, *words.split())
     assert status == 2
     assert errors.startswith("azcore: ")
     assert sentence in errors
     assert errors.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["some.yaml"]
 
 
 def test_settings_of_a_game_in_its_name() -> None:
-    known = compose("command=bench", "game=go", "game.board_size=13")["bench"]["peers"]
+    known = yaml.safe_load(PEERS.read_text())
     settings = {"board_size": 13, "komi": 7.5}
     assert known["pgx"]["games"]["go"].format(**settings) == "go_13x13"
     assert known["openspiel"]["games"]["go"].format(**settings) == "go(board_size=13,komi=7.5)"
@@ -127,7 +156,7 @@ def test_scripts_need_nothing_of_azcore() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=beside._SCRIPTS.parent,
+        cwd=SCRIPT.parent,
         input='{"rows": ["learner", "rules"]}',
         capture_output=True,
         text=True,
@@ -145,14 +174,14 @@ def _is_installed(*packages: str) -> bool:
 
 
 @pytest.mark.parametrize("name", ["pgx", "openspiel"])
-def test_the_peers_that_are_installed(azcore: Azcore, tmp_path: Path, name: str) -> None:
-    requires = compose("command=bench")["bench"]["peers"][name]["requires"]
+def test_the_peers_that_are_installed(beside: Run, tmp_path: Path, name: str) -> None:
+    requires = yaml.safe_load(PEERS.read_text())[name]["requires"]
     if not _is_installed(*requires):
         pytest.skip(f"azcore[peers] is not installed: {' '.join(requires)}")
-    small = ["bench.blocks=1", "bench.channels=8", "bench.num_games=4", "bench.peer_batches=[4]"]
+    small = ["bench.blocks=1", "bench.channels=8", "bench.num_games=4"]
     rows = "bench.rows=[rules,search,selfplay]"
     few = ["bench.num_simulations=8", "search.num_simulations=8", "bench.opening_plies=2"]
-    status, _, _ = azcore(*BRIEF, *small, *few, rows, f"peers=[{name}]")
+    status, _, _ = beside("--peers", name, "--batches", "4", "--", *BRIEF, *small, *few, rows)
     assert status == 0
     found = json.loads((tmp_path / "bench.json").read_text())["rows"]
     ours = {row["what"] for row in found if row["peer"] is None}
