@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from difflib import get_close_matches
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from azcore.errors import SettingError
 
@@ -145,6 +145,37 @@ NOT_NEGATIVE: Test = (lambda value: value >= 0, "0 or more")
 ONE_OR_MORE: Test = (lambda value: value >= 1, "1 or more")
 SHARE: Test = (lambda value: 0 <= value <= 1, "a share from 0 to 1")
 SHARE_ABOVE_0: Test = (lambda value: 0 < value <= 1, "a share above 0, at most 1")
+ABOVE_0_AT_MOST_1: Test = (lambda value: 0 < value <= 1, "above 0, at most 1")
+
+
+def one_of(names: Collection[str]) -> Test:
+    return (lambda value: value in names, f"one of {', '.join(names)}")
+
+
+def within(low: int, high: int) -> Test:
+    return (lambda value: low <= value <= high, f"{low} to {high:,}")
+
+
+def or_null(test: Test, null: str = "null") -> Test:
+    """The test, in a sentence that allows null, optionally with what it means."""
+    return test[0], f"{test[1]}, or {null}"
+
+
+class Checked:
+    """Settings whose fields state their tests, such as `games: Annotated[int, ONE_OR_MORE]`.
+
+    A subclass names its group in the configuration, for error messages.
+    """
+
+    _group: ClassVar[str]
+
+    def __init_subclass__(cls, group: str) -> None:
+        cls._group = group
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self), include_extras=True)
+        tested = {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
+        require_each(self, self._group, {key: hint.__metadata__[0] for key, hint in tested.items()})
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:

@@ -17,7 +17,7 @@ from azcore.assembly.web_settings import web_settings
 from azcore.cli import roots
 from azcore.commands.arena.settings import comparison_settings
 from azcore.commands.bench.plan import PlanSettings
-from azcore.commands.bench.settings import bench_settings
+from azcore.commands.bench.settings import BenchSettings
 from azcore.commands.check.report import BeforeTraining, CheckSettings
 from azcore.commands.export.settings import GenerationExport, export_settings
 from azcore.commands.import_games import ImportSettings
@@ -54,7 +54,7 @@ READERS: dict[str, Callable[[dict[str, Any]], object]] = {
         {**config["arena"], "runs": ["runs"]}
     ),
     "bench": lambda config: (
-        bench_settings(config["bench"]),
+        build(BenchSettings, config["bench"], "bench"),
         build(PlanSettings, config["plan"], "plan"),
     ),
     "check": lambda config: build(CheckSettings, config["check"], "check"),

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from azcore.arena.match import MatchResult, require_pairs
 from azcore.arena.sprt import SprtSettings, Verdict
-from azcore.settings import require
+from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, or_null
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateSettings:
+class GateSettings(Checked, group="gate"):
     """Whether and how a candidate is tested; the numbers and their sources are in `conf/gate`."""
 
     enabled: bool
-    every_generations: int
+    every_generations: Annotated[int, ONE_OR_MORE]
     games: int
     sprt: bool
-    threshold: float
-    num_simulations: int | None  # None: as in self-play
-    opening_plies: int
+    threshold: Annotated[float, (lambda share: 0 <= share < 1, "a share of 0 to 1")]
+    num_simulations: Annotated[int | None, or_null(ONE_OR_MORE, "null for as many as in self-play")]
+    opening_plies: Annotated[int, NOT_NEGATIVE]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_pairs(self.games, "gate.games")
-        require(
-            self.every_generations >= 1,
-            "gate.every_generations",
-            "1 or more",
-            self.every_generations,
-        )
-        require(0 <= self.threshold < 1, "gate.threshold", "a share of 0 to 1", self.threshold)
-        require(
-            self.num_simulations is None or self.num_simulations >= 1,
-            "gate.num_simulations",
-            "1 or more, or null for as many as in self-play",
-            self.num_simulations,
-        )
-        require(self.opening_plies >= 0, "gate.opening_plies", "0 or more", self.opening_plies)
 
 
 def decide(

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,16 @@ from azcore.errors import IllegalActionError
 from azcore.game import Book, Game, Tablebase, illegal_action_message
 from azcore.game.batch import make_batch
 from azcore.game.faults import game_faults
-from azcore.settings import build_group, require
+from azcore.settings import (
+    NOT_NEGATIVE,
+    ONE_OR_MORE,
+    POSITIVE,
+    Checked,
+    build_group,
+    one_of,
+    or_null,
+    require,
+)
 from azcore.storage.books import choose
 from azcore.storage.starts import Starts, require_plies
 
@@ -36,43 +45,27 @@ FORMATS = ("round_robin", "gauntlet")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArenaSettings:
+class ArenaSettings(Checked, group="arena"):
     """How strength is measured; the numbers and reasons are in `conf/arena`."""
 
     games: int
-    opening_plies: int
+    opening_plies: Annotated[int, NOT_NEGATIVE]
     starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: the initial position
     start_plies: tuple[int, ...]
     book: str | None
     tablebase: str | None
-    num_simulations: int
-    every_generations: int | None
-    format: str
+    num_simulations: Annotated[int, ONE_OR_MORE]
+    every_generations: Annotated[int | None, or_null(ONE_OR_MORE, "null for no ratings")]
+    format: Annotated[str, one_of(FORMATS)]
     sprt: bool
     anchors: dict[str, float] | None
     export: str | None
-    teaching_k: float | None
+    teaching_k: Annotated[float | None, or_null(POSITIVE, "null for no such column")]
 
     def __post_init__(self) -> None:
-        require(self.format in FORMATS, "arena.format", f"one of {', '.join(FORMATS)}", self.format)
-        require(
-            self.teaching_k is None or self.teaching_k > 0,
-            "arena.teaching_k",
-            "above 0, or null for no such column",
-            self.teaching_k,
-        )
+        super().__post_init__()
         require_pairs(self.games, "arena.games")
-        require(self.opening_plies >= 0, "arena.opening_plies", "0 or more", self.opening_plies)
         require_plies(self.start_plies or (0,), "arena.start_plies")
-        require(
-            self.num_simulations >= 1, "arena.num_simulations", "1 or more", self.num_simulations
-        )
-        require(
-            self.every_generations is None or self.every_generations >= 1,
-            "arena.every_generations",
-            "1 or more, or null for no ratings",
-            self.every_generations,
-        )
 
 
 # Settings that ratings during training lack, and the one that only they have.

@@ -23,13 +23,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from azcore.arena.elo import expected_score
 from azcore.arena.likelihood import Floats
-from azcore.settings import require
+from azcore.settings import Checked, Test, require
 
 PAIR_SCORES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # share of a pair's two points
 # Number of pairs assumed for a result that has not occurred. Both hypotheses then have a
@@ -45,31 +46,30 @@ class Verdict(StrEnum):
     OPEN = "open"  # neither yet
 
 
+ERROR_RATE: Test = (lambda share: 0 < share < 0.5, "a share between 0 and 0.5")
+PAIRS: Test = (
+    lambda games: games >= 2 and games % 2 == 0,
+    "an even number above 0, since games come in pairs with colours swapped",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class SprtSettings:
+class SprtSettings(Checked, group="sprt"):
     """The two hypotheses and their error rates; the numbers are in `conf/sprt`."""
 
     elo0: float
     elo1: float
-    alpha: float
-    beta: float
-    look_games: int
+    alpha: Annotated[float, ERROR_RATE]
+    beta: Annotated[float, ERROR_RATE]
+    look_games: Annotated[int, PAIRS]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             -1000 <= self.elo0 < self.elo1 <= 1000,
             "sprt.elo0 and sprt.elo1",
             "two Elo differences from -1000 to 1000, the first one lower",
             (self.elo0, self.elo1),
-        )
-        for name in ("alpha", "beta"):
-            share = getattr(self, name)
-            require(0 < share < 0.5, f"sprt.{name}", "a share between 0 and 0.5", share)
-        require(
-            self.look_games >= 2 and self.look_games % 2 == 0,
-            "sprt.look_games",
-            "an even number above 0, since games come in pairs with colours swapped",
-            self.look_games,
         )
 
     @property

@@ -5,49 +5,47 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from azcore.settings import ONE_OR_MORE, POSITIVE, Test, build_group, require, require_each
+from azcore.settings import (
+    ABOVE_0_AT_MOST_1,
+    ONE_OR_MORE,
+    POSITIVE,
+    Checked,
+    Test,
+    build_group,
+    require,
+    within,
+)
+
+TOKEN: Test = (
+    lambda token: token.isalnum() and token.isascii(),
+    "letters and digits, or null",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WebSettings:
+class WebSettings(Checked, group="web"):
     """The group `web`."""
 
     host: str
-    port: int
-    token: str | None
+    port: Annotated[int, (lambda port: 0 <= port <= 65535, "0 to 65535")]
+    token: Annotated[str | None, TOKEN]
     open: bool
     beside: bool
     runs: str
-    num_simulations: int
-    leaves_per_tree: int
-    most_seconds: float
-    visitors: int
-    max_simulations: int
-    memory_mb: int
-    niceness: int
-    share: float
-    report_seconds: float
+    num_simulations: Annotated[int, ONE_OR_MORE]
+    leaves_per_tree: Annotated[int, ONE_OR_MORE]
+    most_seconds: Annotated[float, POSITIVE]
+    visitors: Annotated[int, ONE_OR_MORE]
+    max_simulations: Annotated[int, ONE_OR_MORE]
+    memory_mb: Annotated[int, ONE_OR_MORE]
+    niceness: Annotated[int, within(0, 19)]
+    share: Annotated[float, ABOVE_0_AT_MOST_1]
+    report_seconds: Annotated[float, POSITIVE]
 
     def __post_init__(self) -> None:
-        tests: dict[str, Test] = {
-            "port": (lambda port: 0 <= port <= 65535, "0 to 65535"),
-            "token": (
-                lambda token: token.isalnum() and token.isascii(),
-                "letters and digits, or null",
-            ),
-            "niceness": (lambda niceness: 0 <= niceness <= 19, "0 to 19"),
-            "share": (lambda share: 0 < share <= 1, "above 0, at most 1"),
-            "num_simulations": ONE_OR_MORE,
-            "leaves_per_tree": ONE_OR_MORE,
-            "visitors": ONE_OR_MORE,
-            "max_simulations": ONE_OR_MORE,
-            "memory_mb": ONE_OR_MORE,
-            "most_seconds": POSITIVE,
-            "report_seconds": POSITIVE,
-        }
-        require_each(self, "web", tests)
+        super().__post_init__()
         require(
             self.num_simulations <= self.max_simulations,
             "web.num_simulations",

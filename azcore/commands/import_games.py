@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -25,7 +25,7 @@ from azcore.commands.result import write_result
 from azcore.errors import GameFileError, SettingError, TranscriptError
 from azcore.game import Game, Transcript
 from azcore.game.registry import make
-from azcore.settings import build, require
+from azcore.settings import ONE_OR_MORE, Checked, build, require
 from azcore.storage.game_file import new_game_file
 from azcore.storage.given_records import RecordMaker
 from azcore.storage.transcripts import (
@@ -40,16 +40,13 @@ REST = "other reasons"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportSettings:
+class ImportSettings(Checked, group="import"):
     """Which games are taken; the comments are in `conf/import`."""
 
-    min_plies: int
+    min_plies: Annotated[int, ONE_OR_MORE]
     min_rating: float | None
     other_rules: bool
     off_the_board: bool
-
-    def __post_init__(self) -> None:
-        require(self.min_plies >= 1, "import.min_plies", "1 or more", self.min_plies)
 
     def require_wanted(self, transcript: Transcript) -> None:
         """Refuse a game that these settings leave out.

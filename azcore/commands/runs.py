@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 from rich.markup import escape
 from rich.table import Table
@@ -12,7 +13,7 @@ from azcore.assembly.parts import Config
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
 from azcore.report.summary import Summary, summary_of
-from azcore.settings import build, require
+from azcore.settings import Checked, build, one_of
 from azcore.storage.changes import printable
 from azcore.storage.run_directory import runs_inside
 
@@ -26,17 +27,14 @@ SORTS: dict[str, Callable[[Summary], float]] = {  # the highest comes first
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListSettings:
+class ListSettings(Checked, group="runs"):
     """Which runs to list, and in which order; see `conf/runs.yaml`."""
 
     folder: str
     game: str | None
     tag: str | None
     text: str | None
-    sort: str
-
-    def __post_init__(self) -> None:
-        require(self.sort in SORTS, "runs.sort", f"one of {', '.join(SORTS)}", self.sort)
+    sort: Annotated[str, one_of(SORTS)]
 
     def wants(self, run: Summary) -> bool:
         """Whether a run passes the filters."""

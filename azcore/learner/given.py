@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from azcore.game import Game
 from azcore.learner.sources import GameSource, Progress
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.crew import ActorStatistics, Amount
-from azcore.settings import build_group, require
+from azcore.settings import ONE_OR_MORE, Checked, build_group, one_of, require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
@@ -35,29 +35,14 @@ BATCH = 256  # positions that a network evaluates at once during the measurement
 
 
 @dataclass(frozen=True, kw_only=True)
-class SupervisedSettings:
+class SupervisedSettings(Checked, group="supervised"):
     """Which games to learn from; the numbers and their sources are in `conf/supervised`."""
 
     enabled: bool
     games: tuple[str, ...]
-    targets: str
-    held_out: float
-    held_out_positions: int
-
-    def __post_init__(self) -> None:
-        require(
-            self.targets in TARGETS,
-            "supervised.targets",
-            f"one of {', '.join(TARGETS)}",
-            self.targets,
-        )
-        require(0 < self.held_out < 1, "supervised.held_out", "between 0 and 1", self.held_out)
-        require(
-            self.held_out_positions >= 1,
-            "supervised.held_out_positions",
-            "1 or more",
-            self.held_out_positions,
-        )
+    targets: Annotated[str, one_of(TARGETS)]
+    held_out: Annotated[float, (lambda share: 0 < share < 1, "between 0 and 1")]
+    held_out_positions: Annotated[int, ONE_OR_MORE]
 
 
 def supervised_settings(config: Mapping[str, Any]) -> SupervisedSettings:

@@ -8,13 +8,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from importlib.metadata import EntryPoint
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
 from azcore.errors import SettingError
 from azcore.plugins import PREFIX, loaded, named
-from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Test, build, require, require_each
+from azcore.settings import (
+    ABOVE_0_AT_MOST_1,
+    NOT_NEGATIVE,
+    ONE_OR_MORE,
+    POSITIVE,
+    Checked,
+    Test,
+    build,
+    one_of,
+    or_null,
+    require,
+    require_each,
+    within,
+)
 from azcore.storage.targets import TARGETS
 
 T = TypeVar("T")
@@ -24,6 +37,13 @@ ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
 STRATEGIES = ("auto", "ddp")  # auto: ddp on several devices
 MOST_DEVICES, MOST_NODES, MOST_PARTS = 1024, 4096, 65_536  # beyond any sensible use
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # weights are float32, as in players
+# The share that the average of the weights keeps at each step.
+AVERAGING: Test = (lambda share: 0 < share < 1, "between 0 and 1, or null")
+LENGTH: Test = (lambda steps: steps >= 1, "1 or more, the length that learning rates refer to")
+TIME: Test = (
+    lambda text: re.fullmatch(r"\d{1,5}:\d\d:\d\d:\d\d", text, re.ASCII) is not None,
+    "days:hours:minutes:seconds such as 00:00:10:00",
+)
 # Parameters of Lightning's Trainer that users cannot set.
 DECIDED = {
     name: reason
@@ -61,56 +81,48 @@ DECIDED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnerSettings:
+class LearnerSettings(Checked, group="learner"):
     """How to train; the numbers and their sources are in `conf/learner` and `conf/algorithm`.
 
     A paper's rates and milestones are stated once, for its own batch size and length.
     `rates_by_step` converts them to a run of other sizes.
     """
 
-    optimizer: str
-    batch_size: int
-    steps_per_generation: int
+    optimizer: Annotated[str, one_of(OPTIMIZERS)]
+    batch_size: Annotated[int, (lambda size: size >= 2, "2 or more")]
+    steps_per_generation: Annotated[int, ONE_OR_MORE]
     learning_rates: tuple[float, ...]  # for batches of `learning_rate_batch`
-    learning_rate_batch: int
-    schedule: str  # "cosine": from the first of the rates, without milestones
+    learning_rate_batch: Annotated[int, ONE_OR_MORE]
+    schedule: Annotated[
+        str, one_of(SCHEDULES)
+    ]  # "cosine": from the first of the rates, without milestones
     milestones: tuple[float, ...]  # shares of trainer.max_steps
-    cosine_end: float  # share of the first rate
-    warmup_steps: int  # first steps, in which the rate rises from near 0
-    value_weight: float
+    cosine_end: Annotated[float, ABOVE_0_AT_MOST_1]  # share of the first rate
+    warmup_steps: Annotated[int, NOT_NEGATIVE]  # first steps, in which the rate rises from near 0
+    value_weight: Annotated[float, NOT_NEGATIVE]
     auxiliary_weights: dict[str, float]  # by target
     mask_illegal_actions: bool  # in the policy's softmax
-    momentum: float
-    l2: float
-    weight_averaging: float | None  # share that the average of the weights keeps at each step
+    momentum: Annotated[float, (lambda value: 0 <= value < 1, "0 to 1")]
+    l2: Annotated[float, NOT_NEGATIVE]
+    weight_averaging: Annotated[float | None, AVERAGING]
     sync_batch_norm: bool  # over the rows of all ranks
     compile: bool  # by torch.compile
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         count = len(self.milestones) + 1
         rising = list(self.milestones) == sorted(self.milestones)
-        tests: dict[str, Test] = {
-            "optimizer": (lambda name: name in OPTIMIZERS, f"one of {', '.join(OPTIMIZERS)}"),
-            "schedule": (lambda name: name in SCHEDULES, f"one of {', '.join(SCHEDULES)}"),
-            "cosine_end": (lambda share: 0 < share <= 1, "above 0, at most 1"),
-            "batch_size": (lambda size: size >= 2, "2 or more"),
-            "steps_per_generation": ONE_OR_MORE,
+        related: dict[str, Test] = {
             "learning_rates": (
                 lambda rates: len(rates) == count and min(rates) > 0,
                 f"{count} rates above 0, one more than learner.milestones",
             ),
-            "learning_rate_batch": ONE_OR_MORE,
             "milestones": (
                 lambda shares: rising and all(0 < share < 1 for share in shares),
                 "rising shares of trainer.max_steps between 0 and 1",
             ),
-            "warmup_steps": NOT_NEGATIVE,
-            "value_weight": (lambda weight: 0 <= weight < math.inf, "0 or more"),
-            "momentum": (lambda value: 0 <= value < 1, "0 to 1"),
-            "l2": NOT_NEGATIVE,
-            "weight_averaging": (lambda share: 0 < share < 1, "between 0 and 1, or null"),
         }
-        require_each(self, "learner", tests)
+        require_each(self, "learner", related)
         for name, weight in self.auxiliary_weights.items():
             where = f"learner.auxiliary_weights.{name}"
             require(name in TARGETS, where, f"one of {', '.join(TARGETS)}", name)
@@ -220,60 +232,20 @@ class PluginSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainerSettings:
+class TrainerSettings(Checked, group="trainer"):
     """The parameters of Lightning's Trainer that users can set; see `conf/trainer`."""
 
-    max_steps: int
-    max_time: str | None
-    accelerator: str
-    devices: int  # of each node
-    num_nodes: int
-    strategy: str
-    accumulate_grad_batches: int
-    precision: str
-    gradient_clip_val: float | None
+    max_steps: Annotated[int, LENGTH]
+    max_time: Annotated[str | None, TIME]
+    accelerator: Annotated[str, one_of(ACCELERATORS)]
+    devices: Annotated[int, within(1, MOST_DEVICES)]  # of each node
+    num_nodes: Annotated[int, within(1, MOST_NODES)]
+    strategy: Annotated[str, one_of(STRATEGIES)]
+    accumulate_grad_batches: Annotated[int, within(1, MOST_PARTS)]
+    precision: Annotated[str, one_of(PRECISIONS)]
+    gradient_clip_val: Annotated[float | None, or_null(POSITIVE, "null for no limit")]
     deterministic: bool
-    log_every_n_steps: int
-
-    def __post_init__(self) -> None:
-        require(
-            self.max_steps >= 1,
-            "trainer.max_steps",
-            "1 or more, the length that learning rates refer to",
-            self.max_steps,
-        )
-        require(
-            self.max_time is None
-            or re.fullmatch(r"\d{1,5}:\d\d:\d\d:\d\d", self.max_time, re.ASCII) is not None,
-            "trainer.max_time",
-            "days:hours:minutes:seconds such as 00:00:10:00",
-            self.max_time,
-        )
-        for name, known in (
-            ("accelerator", ACCELERATORS),
-            ("strategy", STRATEGIES),
-            ("precision", PRECISIONS),
-        ):
-            value = getattr(self, name)
-            require(value in known, f"trainer.{name}", f"one of {', '.join(known)}", value)
-        for name, count, most in (
-            ("devices", self.devices, MOST_DEVICES),
-            ("num_nodes", self.num_nodes, MOST_NODES),
-            ("accumulate_grad_batches", self.accumulate_grad_batches, MOST_PARTS),
-        ):
-            require(1 <= count <= most, f"trainer.{name}", f"1 to {most:,}", count)
-        require(
-            self.gradient_clip_val is None or self.gradient_clip_val > 0,
-            "trainer.gradient_clip_val",
-            "above 0, or null for no limit",
-            self.gradient_clip_val,
-        )
-        require(
-            self.log_every_n_steps >= 1,
-            "trainer.log_every_n_steps",
-            "1 or more",
-            self.log_every_n_steps,
-        )
+    log_every_n_steps: Annotated[int, ONE_OR_MORE]
 
     @property
     def ranks(self) -> int:

@@ -10,6 +10,7 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import nn
@@ -21,37 +22,21 @@ from azcore.networks.evaluator import NetworkEvaluator
 from azcore.networks.openvino_evaluator import OpenVinoEvaluator
 from azcore.plugins import loaded, named
 from azcore.search.evaluators import Evaluator
-from azcore.settings import require
+from azcore.settings import ONE_OR_MORE, Checked, one_of, or_null, require
 
 GROUP = "azcore.evaluators"
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluatorSettings:
+class EvaluatorSettings(Checked, group="evaluator"):
     """How positions are evaluated; the numbers and reasons are in `conf/evaluator`."""
 
     backend: str
-    precision: str
-    threads: int | None
+    precision: Annotated[str, one_of(("auto", *PRECISIONS))]
+    threads: Annotated[int | None, or_null(ONE_OR_MORE)]
     random_symmetry: bool
-    cache: int  # positions; 0: none
-
-    def __post_init__(self) -> None:
-        names = ("auto", *PRECISIONS)
-        require(
-            self.precision in names,
-            "evaluator.precision",
-            f"one of {', '.join(names)}",
-            self.precision,
-        )
-        require(
-            self.threads is None or self.threads > 0,
-            "evaluator.threads",
-            "1 or more, or null",
-            self.threads,
-        )
-        require(self.cache >= 0, "evaluator.cache", "0 or more positions", self.cache)
+    cache: Annotated[int, (lambda size: size >= 0, "0 or more positions")]  # positions; 0: none
 
 
 @dataclass(frozen=True, kw_only=True)

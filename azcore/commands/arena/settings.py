@@ -4,37 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from azcore.arena.match import require_pairs
-from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, build, require, require_each
+from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, build, one_of, require
 
 X = ("evaluations", "steps", "seconds")  # choices for the figure's horizontal axis
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonSettings:
+class ComparisonSettings(Checked, group="arena"):
     """What to compare and how closely; the numbers are in `conf/compare`."""
 
     runs: tuple[str, ...]
-    checkpoints: int
+    checkpoints: Annotated[int, ONE_OR_MORE]
     games: int
-    opening_plies: int
-    num_simulations: int
-    rivals: int
-    x: str
+    opening_plies: Annotated[int, NOT_NEGATIVE]
+    num_simulations: Annotated[int, ONE_OR_MORE]
+    rivals: Annotated[int, NOT_NEGATIVE]
+    x: Annotated[str, one_of(X)]
 
     def __post_init__(self) -> None:
-        tests = {
-            "checkpoints": ONE_OR_MORE,
-            "opening_plies": NOT_NEGATIVE,
-            "num_simulations": ONE_OR_MORE,
-            "rivals": NOT_NEGATIVE,
-            "x": (lambda value: value in X, f"one of {', '.join(X)}"),
-        }
         runs = list(self.runs)
         require(bool(runs), "arena.runs", "run directories, or a folder of them", runs)
-        require_each(self, "arena", tests)
+        super().__post_init__()
         require_pairs(self.games, "arena.games")
 
 

@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from azcore.algorithms.metrics import METRICS
 from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
@@ -31,7 +32,7 @@ from azcore.commands.bench.learner import Learning
 from azcore.commands.bench.results import Figure
 from azcore.networks import build_network
 from azcore.selfplay.worker import plies_of
-from azcore.settings import build, require
+from azcore.settings import NOT_NEGATIVE, POSITIVE, Checked, build, or_null, require
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
@@ -42,20 +43,13 @@ HOUR = 3600.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanSettings:
+class PlanSettings(Checked, group="plan"):
     """The group `plan`; the comments are in `conf/plan`."""
 
-    seconds: float
-    speedup: float
-    price: float | None
+    seconds: Annotated[float, POSITIVE]
+    speedup: Annotated[float, POSITIVE]
+    price: Annotated[float | None, or_null(NOT_NEGATIVE)]
     run: str | None
-
-    def __post_init__(self) -> None:
-        require(self.seconds > 0, "plan.seconds", "above 0", self.seconds)
-        require(self.speedup > 0, "plan.speedup", "above 0", self.speedup)
-        require(
-            self.price is None or self.price >= 0, "plan.price", "0 or more, or null", self.price
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

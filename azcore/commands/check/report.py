@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from rich.console import Console
@@ -17,7 +17,7 @@ from azcore.commands.console import table_console
 from azcore.commands.result import write_result
 from azcore.game import CompiledGame, Game
 from azcore.game.registry import preparing, unprepared
-from azcore.settings import build, require
+from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, Checked, build, or_null
 from azcore.testing import Report, check_game, perft
 from azcore.testing.child import Note, in_child
 from azcore.testing.random_play import random_game
@@ -28,34 +28,21 @@ Rows = list[tuple[str, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckSettings:
+class CheckSettings(Checked, group="check"):
     """How much to check; the numbers are in `conf/check`."""
 
-    positions: int
-    seconds: float
-    perft_nodes: int
-    planes: int | None
-    games: int | None
-
-    def __post_init__(self) -> None:
-        require(self.positions >= 1, "check.positions", "1 or more", self.positions)
-        require(self.seconds > 0, "check.seconds", "above 0", self.seconds)
-        require(self.perft_nodes >= 1, "check.perft_nodes", "1 or more", self.perft_nodes)
-        shown = self.planes is None or self.planes >= 0
-        require(shown, "check.planes", "0 or more, or null for all", self.planes)
-        known = self.games is None or self.games >= 1
-        require(known, "check.games", "1 or more, or null for no estimate", self.games)
+    positions: Annotated[int, ONE_OR_MORE]
+    seconds: Annotated[float, POSITIVE]
+    perft_nodes: Annotated[int, ONE_OR_MORE]
+    planes: Annotated[int | None, or_null(NOT_NEGATIVE, "null for all")]
+    games: Annotated[int | None, or_null(ONE_OR_MORE, "null for no estimate")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BeforeTraining:
+class BeforeTraining(Checked, group="check"):
     """The seconds of checks before a run; the number is in `conf/check`."""
 
-    before_training: float
-
-    def __post_init__(self) -> None:
-        fits = self.before_training >= 0
-        require(fits, "check.before_training", "0 or more seconds", self.before_training)
+    before_training: Annotated[float, (lambda seconds: seconds >= 0, "0 or more seconds")]
 
 
 def check(config: Mapping[str, Any]) -> int:

@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import yaml
@@ -43,7 +43,7 @@ from azcore.commands.result import write_result
 from azcore.commands.tune.surface import Floats, Height, Surface
 from azcore.errors import SettingError
 from azcore.search.settings import PUCT, GumbelSettings, SearchSettings
-from azcore.settings import altered, build, convert, require, unknown_key
+from azcore.settings import ONE_OR_MORE, Checked, altered, build, convert, require, unknown_key
 from azcore.storage.run_directory import RUNS, locked
 from azcore.storage.run_settings import flat
 from azcore.storage.table import Table
@@ -64,18 +64,17 @@ NOT_IN_MATCHES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneSettings:
+class TuneSettings(Checked, group="tune"):
     """How to tune; the numbers and reasons are in `conf/tune`."""
 
-    trials: int
+    trials: Annotated[int, ONE_OR_MORE]
     games: int
-    startup_trials: int
+    startup_trials: Annotated[int, ONE_OR_MORE]
     confirming_games: int
 
     def __post_init__(self) -> None:
-        require(self.trials >= 1, "tune.trials", "1 or more", self.trials)
+        super().__post_init__()
         require_pairs(self.games, "tune.games")
-        require(self.startup_trials >= 1, "tune.startup_trials", "1 or more", self.startup_trials)
         if self.confirming_games:
             require_pairs(self.confirming_games, "tune.confirming_games")
 
