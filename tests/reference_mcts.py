@@ -116,6 +116,7 @@ class ReferenceSearch:
         self.evaluator = evaluator
         self.settings = settings
         self.ends_met: Counter[int] = Counter()  # simulations that ended the game, by outcome
+        self.forced_met = 0  # roots and leaves that `proof_plies` decided
         self.start(game.initial_state())
 
     def start(self, state: Any) -> None:
@@ -143,19 +144,20 @@ class ReferenceSearch:
             num_simulations: how many.
             noise: one number per legal action, ascending; mixed into the root's priors.
             best_only: end once no other action can become the first choice.
-            proves: keep only the action that decides the root, if there is one.
+            proves: keep only the action of a forced win at the root, if there is one.
         """
         if not self.root.is_known:
             self._evaluate([self.root])
         plies = self.settings.proof_plies + 1 if self.settings.proof_plies and proves else 0
         found = decided(self.game, self.root.state, plies)
-        if found is not None:
+        if found is not None and found[0] > 0:
+            self.forced_met += 1
             only = found[1]  # from a tree of nothing but the root
             self.root.prior = {only: self.root.prior[only]}
             self.root.visits, self.root.total = {only: 0}, {only: 0.0}
             self.root.in_flight, self.root.children = {only: 0}, {}
             self.root.winner = None
-        if found is not None and noise is not None:
+        if found is not None and found[0] > 0 and noise is not None:
             noise = noise[:1]
         self.visits_before = sum(self.root.visits.values())
         if noise is not None:
@@ -225,6 +227,7 @@ class ReferenceSearch:
                 if not child.is_terminal:
                     found = decided(self.game, child.state, self.settings.proof_plies)
                 if found is not None:
+                    self.forced_met += 1
                     wins = found[0] > 0
                     child.is_terminal = True
                     child.forced_winner = child.player if wins else 1 - child.player

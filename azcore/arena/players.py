@@ -185,7 +185,8 @@ class SearchPlayer(Player):
     def choose(self, rows: list[int]) -> list[int]:
         search = self._begun()
         for row in rows:
-            search.begin(row, best_only=self._temperature_in(row) == 0)
+            best_only = self._temperature_in(row) == 0
+            search.begin(row, best_only=best_only, takes_wins=True)
         while search.wave():
             pass
         actions = []

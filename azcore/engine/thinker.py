@@ -116,7 +116,7 @@ class Limits:
     actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
     book: bool = False  # whether an opening book may answer
     tablebase: bool = False  # whether a tablebase may
-    forced_wins: bool = False  # whether the rules may, with a win by `search.proof_plies`
+    forced_wins: bool = False  # whether a win that `search.proof_plies` finds may
     mate_plies: int | None = None  # first search for a forced win within this many plies
     only_checks: bool = False  # each of its actions must give check, and no other search follows
 
@@ -401,13 +401,17 @@ class Thinker:
             if proof.line is not None or task.limits.only_checks:
                 return self._of_proof(proof, began)
         only = task.limits.actions
+        if task.limits.forced_wins and not only and self._search.forced_win(0) >= 0:
+            proof = self._prove(task, self._search.root_proof_plies)
+            if proof.line is not None:
+                return self._of_proof(proof, began)
         self._recalled = recalled = self._recall(task.limits)
         self._predicted = {}
         if recalled is not None:
             if not recalled.leaves_a_choice:
                 return self._told(task, recalled, began, on_report)
             only = recalled.actions
-        self._evaluate_root(only, proves=not only and task.limits.forced_wins)
+        self._evaluate_root(only)
         if task.predictions is not None:
             self._predict([None])  # on the clock, like the search
         while not self._is_enough(task, done):
@@ -421,7 +425,7 @@ class Thinker:
                         task.changed.wait()
                 continue
             held = self._search.held(0)
-            self._search.begin(0, batch, proves=False)
+            self._search.begin(0, batch)
             while self._search.wave():
                 pass
             done += self._search.held(0) - held  # fewer than the batch once the root is proven
@@ -498,17 +502,12 @@ class Thinker:
             task.changed.wait_for(lambda: task.stop.is_set() or not task.limits.is_endless)
         return thought
 
-    def _evaluate_root(self, actions: tuple[int, ...], proves: bool) -> None:
-        """Evaluate the root, so that even the shortest time yields an answer.
-
-        Args:
-            actions: the only ones to search; empty: all.
-            proves: whether a decided root keeps a single action.
-        """
+    def _evaluate_root(self, actions: tuple[int, ...]) -> None:
+        """Evaluate the root, so that even the shortest time yields an answer."""
         if actions or self._restricted:  # edges left out before must come back
             self._search.start(0, self._state)
-        self._search.begin(0, 0, proves=proves)
-        self._restricted = bool(actions) or self._search.is_decided(0)
+            self._restricted = bool(actions)
+        self._search.begin(0, 0)
         while self._search.wave():
             pass
         if actions:
@@ -535,14 +534,8 @@ class Thinker:
         best = self._variations(self._search.result(0), 1)[0]
         if len(best.actions) >= limits.depth:
             return True
-        return done >= ENOUGH_FOR_AN_END and self._ends_the_game(best.actions)
-
-    def _ends_the_game(self, actions: list[int]) -> bool:
-        """Whether a line can grow no deeper."""
-        state = self._state
-        for action in actions:
-            state = self.game.step(state, action)
-        return self.game.is_terminal(state)
+        is_over = best.action == self._search.forced_win(0) or self._search.is_end(0, best.actions)
+        return done >= ENOUGH_FOR_AN_END and is_over
 
     def _thought(self, done: int, began: float, predictions: int | None = None) -> Thought:
         seconds = time.perf_counter() - began
@@ -609,14 +602,16 @@ class Thinker:
         return min(1.0, max(nodes, memory, 0.0))
 
     def _variations(self, result: SearchResult, count: int) -> list[Variation]:
-        """The best `count` actions."""
+        """The best `count` actions, first of all one that forces a win."""
+        forced = self._search.forced_win(0)
+        order = sorted(result.ranked(), key=lambda i: result.actions[i] != forced)
         return [
             Variation(
                 action=int(result.actions[i]),
                 visits=int(result.visit_counts[i]),
-                value=float(result.q_values[i]),
+                value=1.0 if result.actions[i] == forced else float(result.q_values[i]),
                 prior=float(result.priors[i]),
                 actions=self._search.principal_variation(0, int(result.actions[i])),
             )
-            for i in result.ranked()[:count]
+            for i in order[:count]
         ]

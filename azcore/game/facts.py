@@ -63,8 +63,9 @@ class Facts:
         dirichlet_alpha: concentration of the root noise, inversely proportional to the usual number
             of legal actions (AlphaZero's three values are near 10 / that number).
         proof_plies: how far searches look for forced wins by the rules alone, from each new
-            position (`search.proof_plies=null`): 2 sees a win at once, and a loss to one. 0, not at
-            all, suits games that no single move ends, and rules in plain Python, which are slow.
+            position (`search.proof_plies=null`): 2 sees a win in one ply, and positions in which
+            every move allows one. 0, not at all, suits games that no single move ends, and rules in
+            plain Python, which are slow.
         symmetries: zero or more, without the identity.
         seat_names: the names of the seats, as in "black to move".
         protocol: the protocol of engines for this game, one of `PROTOCOLS`. Any game without a
@@ -95,7 +96,7 @@ class Facts:
             value = getattr(self, fact)
             if not (isinstance(value, int | float | np.number) and value > 0):
                 self._refuse(fact, "a number above 0", repr(value))
-        if self.proof_plies not in range(MOST_PROOF + 1):
+        if type(self.proof_plies) is not int or not 0 <= self.proof_plies <= MOST_PROOF:
             self._refuse("proof_plies", f"0 to {MOST_PROOF}", repr(self.proof_plies))
         if self.num_actions > MOST_ACTIONS:
             self._refuse("num_actions", f"at most {MOST_ACTIONS:,}", f"{self.num_actions:,}")

@@ -303,6 +303,7 @@ _OWN = {
         ("leaves_per_tree", "reuse_subtree", "reuse_limit", "stop_early"),
         "an analysis walks one leaf at a time in its own tree",
     ),
+    "proof_plies": "an analysis shows what the network and the search find by themselves",
     **dict.fromkeys(
         ("dirichlet_alpha", "dirichlet_fraction", "root_temperature", "forced_visits"),
         "an analysis uses no self-play noise",
@@ -316,7 +317,7 @@ def _search_settings(
     """The search of an analysis: PUCT as in engines, one leaf at a time."""
     for name in _OWN:
         require(name not in constants, name, f"left out: {_OWN[name]}", constants.get(name))
-    plain = replace(thinking_search(composed), proof_plies=0)  # whose root has all its actions
+    plain = replace(thinking_search(composed), proof_plies=0)
     settings = altered(plain, constants, "search")
     require(settings.gumbel is None, "search.gumbel", "null: an analysis uses PUCT", "others")
     return replace(settings, num_simulations=room, leaves_per_tree=1, reuse_subtree=False)

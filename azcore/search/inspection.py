@@ -117,7 +117,7 @@ class Stepper:
                 "search.transpositions=false"
             )
         self.search, self.row = search, row
-        search.begin(row, simulations, noise, proves=False)
+        search.begin(row, simulations, noise)
         search.simulate(row)  # evaluates the root
 
     @property

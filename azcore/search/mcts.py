@@ -88,15 +88,15 @@ class Search:
         of_game = settings.proof_plies is None
         self._proof_plies = game.proof_plies if of_game else settings.proof_plies or 0
         self._decided = nothing_decided(slots)
-        self._proven: dict[int, int] = {}  # by row, the action that decides its root; -1: none does
+        self._forced: dict[int, int] = {}  # by row, see `forced_win`
+        self._only: dict[int, int] = {}  # by row, the action that a root keeps once it is evaluated
         self.proof_seconds = 0.0  # of the wave under way, for `proof_plies`
 
     @property
     def root_proof_plies(self) -> int:
         """Plies within which a root is decided: as far as its first moves' leaves; 0: not at all.
 
-        Moves of a proven root follow its shortest win. A search that only compared proven leaves
-        could put off the end of the game for ever.
+        A search that only compared decided leaves could put off a win for ever.
         """
         return self._proof_plies + 1 if self._proof_plies else 0
 
@@ -113,14 +113,14 @@ class Search:
         """Put a position (None: the initial one) at the root of an empty tree."""
         self.states.set(row, self.game.initial_state() if state is None else state)
         self._forget(row)
-        self._proven.pop(row, None)
+        self._forced.pop(row, None)
         if (known := self.trees.variants.transpositions) is not None:
             known.root_ply[row] = 0
 
     def advance(self, row: int, action: int) -> None:
         """Play a legal action at a root; keep the subtree behind it if the settings say so."""
         self.states.step(row, action)
-        self._proven.pop(row, None)
+        self._forced.pop(row, None)
         self.call(roots.advance, self.trees, row, action)
         self._check_root(row)
         self._clear_decided([row])
@@ -128,6 +128,7 @@ class Search:
     def play(self, actions: IntArray, is_over: npt.NDArray[np.bool_]) -> None:
         """Play on the roots what a kernel has played in the trees; see `GameBatch.play`."""
         self.states.play(actions, is_over)
+        self._forced.clear()
         moved = np.flatnonzero(actions >= 0).tolist()
         if self.settings.transpositions:
             for row in moved:
@@ -187,7 +188,7 @@ class Search:
         num_simulations: int | None = None,
         noise: Noise | None = None,
         best_only: bool = False,
-        proves: bool = True,
+        takes_wins: bool = False,
     ) -> None:
         """Request simulations at a root, in addition to those in its tree if there is room.
 
@@ -200,7 +201,7 @@ class Search:
                 with noise explores: `root_temperature` and `forced_visits` hold in it alone.
             best_only: only the most visited action matters. With `search.stop_early` the search
                 then ends as soon as further simulations cannot change it; else this has no effect.
-            proves: with `proof_plies`, keep only the action that decides the root, if there is one.
+            takes_wins: keep only the action of a `forced_win`, until the root moves.
 
         Raises:
             GameError: the root is terminal, or more simulations than there is room for.
@@ -213,8 +214,10 @@ class Search:
             )
         if self.states.is_terminal(row):
             raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
-        if proves and self._proof_plies and row not in self._proven:
-            self._prove(row)
+        self._only.pop(row, None)
+        if takes_wins and self.forced_win(row) >= 0:
+            self._clear(row)
+            self._only[row] = self.forced_win(row)
         forced = self.settings.forced_visits if noise is not None else 0.0
         self.call(roots.begin, self.trees, row, simulations, forced)
         self._noise.pop(row, None)
@@ -227,19 +230,20 @@ class Search:
         elif noise is not None:
             self._noise[row] = noise
 
-    def is_decided(self, row: int) -> bool:
-        """Whether a root keeps a single action, by which the rules decide it."""
-        return self._proven.get(row, -1) >= 0
+    def forced_win(self, row: int) -> int:
+        """The action by which the player to move at a root wins within `root_proof_plies`, or -1.
 
-    def _prove(self, row: int) -> None:
-        """Look for the action that decides a root."""
-        decided, one = nothing_decided(1), np.zeros(1, np.int32)
-        root = one + row
-        path = np.zeros((1, 0), np.int32)
-        self.states.decide(root, path, one, self.root_proof_plies, decided)
-        self._proven[row] = int(decided.action[0]) if decided.result[0] else -1
-        if decided.result[0]:
-            self._clear(row)
+        It leads to the shortest such win.
+        """
+        if row not in self._forced:
+            self._forced[row] = -1
+            if self._proof_plies:
+                found, one = nothing_decided(1), np.ones(1, np.int32)
+                path = np.zeros((1, 0), np.int32)
+                self.states.decide(one * row, path, one * 0, self.root_proof_plies, found)
+                if found.result[0] > 0:
+                    self._forced[row] = int(found.action[0])
+        return self._forced[row]
 
     def wave(self) -> bool:
         """Up to `leaves_per_tree` simulations in every unfinished tree; False when none is left."""
@@ -333,10 +337,9 @@ class Search:
             self.trees = self.trees._replace(tree=with_more_edges(self.trees.tree, room))
         if status == backups.NOT_FINITE:
             raise AzcoreError("the network gave a policy or value that is not a finite number")
-        if self._proof_plies:
-            for row, action in self._proven.items():
-                if action >= 0 and self.held(row) == 0:
-                    self.restrict(row, np.array([action], np.int32))
+        for row in list(self._only):
+            if self.held(row) >= 0:
+                self.restrict(row, np.array([self._only.pop(row)], np.int32))
         for row in list(self._noise):
             if self.held(row) >= 0:
                 self.mix_noise(row, self._noise.pop(row))
@@ -405,6 +408,17 @@ class Search:
             results.principal_variation, trees.tree, row, action, trees.variants.proofs, line
         )
         return [int(planned) for planned in line[:length]]
+
+    def is_end(self, row: int, actions: list[int]) -> bool:
+        """Whether a line from a root leads to a terminal node that was visited."""
+        tree, n = self.trees.tree, 0
+        for action in actions:
+            node = tree.nodes[row, n]
+            edges = tree.edge_action[row, node.first_edge : node.first_edge + node.num_tried]
+            if action not in edges:
+                return False
+            n = int(tree.tried["child"][row, node.first_tried + int((edges == action).argmax())])
+        return bool(tree.nodes["terminal"][row, n])
 
     def mix_noise(self, row: int, noise: Noise) -> None:
         """Give noise to a root whose legal actions are known."""

@@ -208,12 +208,13 @@ class Worker:
             turn: chooses what comes first, so that processes that start together share the work.
         """
         own = [(kernel, self._arguments()) for kernel in (moves.play, moves.begin)]
-        if self._proof_plies:
-            self._decide()
         kernels = [*own, *self._search.kernels()]
         first = turn % len(kernels)
         for kernel, arguments in kernels[first:] + kernels[:first]:
             self._search.compile(kernel, *arguments)
+        if self._proof_plies:
+            self._decide()
+            self.statistics.proof_seconds = 0.0
 
     def _call(self, kernel: Any) -> int:
         """Call a kernel of `moves`."""

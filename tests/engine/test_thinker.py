@@ -116,8 +116,8 @@ def test_a_proven_root_needs_no_more_thought(compose: Compose) -> None:
     assert thinker.wait().best == thought.best
 
 
-def test_a_forced_win_is_all_that_is_searched_where_limits_allow_it(compose: Compose) -> None:
-    """X wins at 2, by the rules alone."""
+def test_a_forced_win_needs_no_search_and_comes_first_in_any(compose: Compose) -> None:
+    """X wins by the rules alone, at once and then in three plies."""
     game = azcore.make("tic_tac_toe")
     config = compose("command=engine", "game=tic_tac_toe")
     thinker = Thinker(
@@ -127,14 +127,23 @@ def test_a_forced_win_is_all_that_is_searched_where_limits_allow_it(compose: Com
         settings=engine_settings(config),
     )
     thinker.set_line(Line(game, "XX./OO./... x"))
-    thought = thinker.think(Limits(simulations=1, forced_wins=True))
-    assert [each.action for each in thought.variations] == [2]
-    assert thought.value == 1
+    thought = thinker.think(Limits(seconds=60, forced_wins=True))
+    assert [each.actions for each in thought.variations] == [[2]]
+    assert (thought.value, thought.simulations) == (1, 0)
     thought = thinker.think(Limits(simulations=1, actions=(6, 7), forced_wins=True))
     assert {each.action for each in thought.variations} == {6, 7}
-    thought = thinker.think(Limits(simulations=9))
-    assert {each.action for each in thought.variations} == {2, 5, 6, 7, 8}
-    assert thought.value < 1
+    thought = thinker.think(Limits(simulations=0))
+    assert [each.action for each in thought.variations] == [2, 5, 6, 7, 8]
+    assert [each.value for each in thought.variations] == [1, 0, 0, 0, 0]
+    thinker.set_line(Line(game, "X../.O./O.X x"))  # 2 makes two threats and stops one
+    thought = thinker.think(Limits(depth=9, forced_wins=True))
+    assert thought.variations[0].action == 2
+    assert len(thought.variations[0].actions) == 3
+    thought = thinker.think(
+        Limits(depth=9)
+    )  # a line that ends in a decided position is deep enough
+    assert thought.variations[0].action == 2
+    assert thought.new_simulations < 1000
 
 
 def test_memory_bounds_the_tree(make_thinker: Any, go: Game) -> None:

@@ -66,6 +66,7 @@ class Met:
     saved: int = 0  # simulations that could not change the move
     proven: Counter[int] = field(default_factory=Counter)  # roots won (1) and lost (-1)
     avoided: int = 0  # lost actions of roots that are not lost
+    forced: int = 0  # roots and leaves that the rules decided
     ends: Counter[int] = field(default_factory=Counter)  # simulations to the end, by outcome
 
 
@@ -103,6 +104,7 @@ def compare_games(
                 simulations,
                 None if eta is None else lambda _row, k, eta=eta: eta[:k],
                 best_only,
+                takes_wins=True,
             )
             references[row].search(simulations, eta, best_only)
             done = sum(references[row].root.visits.values()) - references[row].visits_before
@@ -144,12 +146,13 @@ def compare_games(
                 playing.remove(row)
         if not playing:
             break
+    met.forced = sum(reference.forced_met for reference in references)
     met.ends = sum((reference.ends_met for reference in references), Counter())
     return met
 
 
 # Uncompiled games differ only in the batch, larger boards only in the number of edges.
-FEW = ("alphazero", "solved, visits forced")
+FEW = ("alphazero", "solved, visits forced", "forced wins, solved")
 SEARCHED = [
     (key, rule)
     for key in GAMES
@@ -176,6 +179,7 @@ def test_whole_games(key: str, rule: str, noise: bool) -> None:
     assert (met.avoided > 2) == ("solved" in rule)
     assert (met.proven[1] + met.proven[-1] > 0) == ("solved" in rule)
     assert met.ends.total() > 20
+    assert (met.forced > 10) == ("forced wins" in rule)
 
 
 @pytest.mark.parametrize("is_loss", [True, False], ids=["losses", "visits"])
@@ -193,11 +197,15 @@ def test_several_leaves_of_a_tree_at_once(
     key: str, virtual_loss: int, leaves: int, is_loss: bool
 ) -> None:
     settings = search_settings(
-        virtual_loss=virtual_loss, virtual_loss_is_loss=is_loss, leaves_per_tree=leaves
+        virtual_loss=virtual_loss,
+        virtual_loss_is_loss=is_loss,
+        leaves_per_tree=leaves,
+        proof_plies=int(is_loss),
     )
     met = compare_games(make(key), settings, noise=True, seed=virtual_loss, most_moves=20)
     assert met.kept > 3
     assert met.ends.total() > 20
+    assert (met.forced > 10) == is_loss
 
 
 @pytest.mark.parametrize("is_loss", [True, False], ids=["losses", "visits"])
