@@ -112,7 +112,7 @@ class Limits:
 
     simulations: int | None = None  # new ones, not counting those in the tree
     seconds: float | None = None  # since the search began, or since `change_limits`
-    depth: int | None = None  # plies of the best variation, or fewer if the game ends with it
+    depth: int | None = None  # plies of the best variation, or fewer if it is decided by then
     actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
     book: bool = False  # whether an opening book may answer
     tablebase: bool = False  # whether a tablebase may
@@ -130,7 +130,7 @@ class Variation:
     """One action of the root and its search results."""
 
     action: int
-    visits: int
+    visits: int  # simulations; 1 or more for a win that the rules prove
     value: float  # mean of its simulations in [-1, 1], view of the player to move at the root
     prior: float  # P of the network
     actions: list[int]  # the expected line, `action` first
@@ -399,12 +399,12 @@ class Thinker:
         if task.limits.mate_plies is not None and may_prove:
             proof = self._prove(task, task.limits.mate_plies)
             if proof.line is not None or task.limits.only_checks:
-                return self._of_proof(proof, began)
+                return self._of_proof(task, proof, began)
         only = task.limits.actions
         if task.limits.forced_wins and not only and self._search.forced_win(0) >= 0:
             proof = self._prove(task, self._search.root_proof_plies)
             if proof.line is not None:
-                return self._of_proof(proof, began)
+                return self._of_proof(task, proof, began)
         self._recalled = recalled = self._recall(task.limits)
         self._predicted = {}
         if recalled is not None:
@@ -455,13 +455,16 @@ class Thinker:
             goes_on=goes_on,
         )
 
-    def _of_proof(self, proof: Proof, began: float) -> Thought:
+    def _of_proof(self, task: _Task, proof: Proof, began: float) -> Thought:
         variations = []
         if proof.line is not None:
             actions = list(proof.line)
             variations = [
-                Variation(action=actions[0], visits=0, value=1.0, prior=1.0, actions=actions)
+                Variation(action=actions[0], visits=1, value=1.0, prior=1.0, actions=actions)
             ]
+        if task.predictions is not None:
+            self._predicted = {}
+            self._predict([None])
         return Thought(
             state=self._state,
             variations=variations,
@@ -469,6 +472,7 @@ class Thinker:
             simulations=0,
             new_simulations=proof.positions,
             seconds=time.perf_counter() - began,
+            prediction=self._predicted.get(None) if task.predictions is not None else None,
             proof=proof,
         )
 
@@ -608,7 +612,7 @@ class Thinker:
         return [
             Variation(
                 action=int(result.actions[i]),
-                visits=int(result.visit_counts[i]),
+                visits=max(int(result.visit_counts[i]), int(result.actions[i] == forced)),
                 value=1.0 if result.actions[i] == forced else float(result.q_values[i]),
                 prior=float(result.priors[i]),
                 actions=self._search.principal_variation(0, int(result.actions[i])),

@@ -469,8 +469,8 @@ def test_go_mate_proves_it(make: Make) -> None:
         for move in moves:
             board.push_uci(move)
         assert board.is_checkmate()
-        partner.say("go mate 1 nodes 5")  # there is none: a search like any other
-        assert " score cp " in partner.hear("bestmove")[-2]
+        partner.say("go mate 1 nodes 5")  # there is none: a command like any other
+        assert " score mate 2 " in partner.hear("bestmove")[-2]
 
 
 def test_a_mate_is_not_looked_for_outside_of_searchmoves(make: Make) -> None:
@@ -486,7 +486,7 @@ def test_a_mate_is_named_and_played(make: Make) -> None:
     assert facts(info)["score"] == "mate"
     assert facts(info)["mate"] == "1"
     assert best == "bestmove a1a8"
-    partner.say("setoption name MultiPV value 2", "go nodes 0")
+    partner.say("setoption name MultiPV value 2", "go nodes 400")
     second = partner.hear("bestmove")[-2]
     assert abs(int(facts(second)["cp"])) < 200  # its own score, not that of the mate
 
