@@ -916,8 +916,8 @@ WIRING = [
     Fault(
         "drawn moves stop early",
         "azcore/arena/players.py",
-        "best_only=self._temperature_in(row) == 0",
-        "best_only=True",
+        "best_only = self._temperature_in(row) == 0",
+        "best_only = True",
         ("tests/arena/test_match.py",),
     ),
     Fault(

@@ -100,7 +100,7 @@ def test_azcore_is_alphazero_with_methods() -> None:
 def test_each_method_of_azcore_can_be_taken_away() -> None:
     """One at a time, and with all gone there is AlphaZero again, but for its network."""
     plain = [name for name in METHODS if name.startswith(WITHOUT)]
-    assert len(plain) == 7
+    assert len(plain) == 8
     rows = Path(__file__).parents[1].joinpath("docs/recipes.md").read_text()
     assert all(f"\n| `{name}`" in rows for name in plain)  # what each is worth
     without = compose(*AZCORE, f"method=[{','.join(plain)}]")

@@ -46,7 +46,8 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """150 games, from up to three random plies on, by search that sees to the end of the game."""
     from conftest import compose
 
-    search = search_settings(compose("game=tic_tac_toe", "search.num_simulations=100"))
+    words = ("game=tic_tac_toe", "search.num_simulations=100", "search.proof_plies=0")
+    search = search_settings(compose(*words))
     actor = Actor(
         game=TIC_TAC_TOE,
         search=search,

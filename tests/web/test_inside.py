@@ -54,7 +54,7 @@ def visit(place: str) -> Iterator[Visitor]:
 
 
 def searched(moves: list[str], simulations: int, **changed: Any) -> Any:
-    """The result of the engine's own search."""
+    """The result of the engine's own search, without what it knows by the rules alone."""
     from dataclasses import replace
 
     game = azcore.make("tic_tac_toe")
@@ -62,7 +62,7 @@ def searched(moves: list[str], simulations: int, **changed: Any) -> Any:
     for move in moves:
         state = game.step(state, game.text_to_action(state, move))
     settings = thinking_search(compose("command=web"))
-    settings = replace(settings, num_simulations=simulations, **changed)
+    settings = replace(settings, num_simulations=simulations, proof_plies=0, **changed)
     search = Search(game=game, num_trees=1, evaluator=UniformEvaluator(game), settings=settings)
     search.start(0, state)
     [result] = search.run([0])
