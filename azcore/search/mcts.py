@@ -147,7 +147,7 @@ class Search:
                 self._clear(row)
 
     def _clear_decided(self, rows: list[int]) -> None:
-        """Clear trees whose root was an end for the search alone, since the game goes on."""
+        """Clear trees whose root the rules decided while the game goes on: it has no actions."""
         if self._proof_plies:
             is_end = self.trees.tree.nodes["terminal"][:, 0]
             for row in rows:

@@ -153,7 +153,7 @@ class Inside:
             transpositions=False,
             stop_early=False,
             solve=False,  # else a proven root takes no more simulations
-            proof_plies=0,  # and a decided one has a single action
+            proof_plies=0,  # and a decided leaf shows nothing below it
             forced_visits=0.0,
             root_temperature=1.0,
         )
