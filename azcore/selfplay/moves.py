@@ -239,7 +239,7 @@ def _play(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
             found = max(found, LEFT)
             continue
         found = MOVED
-        move_root(trees, b, in_play.chosen[b])
+        move_root(trees, b, int(in_play.chosen[b]))  # one type, compiled once
     return found
 
 
