@@ -1528,8 +1528,8 @@ WIRING = [
     Fault(
         "the window replays from the initial state",
         "azcore/storage/replay.py",
-        "        desk.roots.replay(roots, paths,",
-        "        desk.roots.replay(0 * roots, paths,",
+        "        desk.roots.replay(Paths(roots, paths,",
+        "        desk.roots.replay(Paths(0 * roots, paths,",
         ("tests/selfplay/test_starts.py",),
     ),
     Fault(

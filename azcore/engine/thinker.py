@@ -392,6 +392,7 @@ class Thinker:
     def _grow(self, task: _Task, on_report: Report | None) -> Thought:
         began = reported = time.perf_counter()
         done = 0
+        self._predicted = {}
         if self.game.is_terminal(self._state):
             return self._thought(0, began)
         # A proof may begin with any action, so it is not an answer if only some are allowed.
@@ -406,7 +407,6 @@ class Thinker:
             if proof.line is not None:
                 return self._of_proof(task, proof, began)
         self._recalled = recalled = self._recall(task.limits)
-        self._predicted = {}
         if recalled is not None:
             if not recalled.leaves_a_choice:
                 return self._told(task, recalled, began, on_report)
@@ -463,7 +463,6 @@ class Thinker:
                 Variation(action=actions[0], visits=1, value=1.0, prior=1.0, actions=actions)
             ]
         if task.predictions is not None:
-            self._predicted = {}
             self._predict([None])
         return Thought(
             state=self._state,
@@ -472,7 +471,7 @@ class Thinker:
             simulations=0,
             new_simulations=proof.positions,
             seconds=time.perf_counter() - began,
-            prediction=self._predicted.get(None) if task.predictions is not None else None,
+            prediction=self._predicted.get(None),
             proof=proof,
         )
 

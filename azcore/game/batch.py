@@ -104,38 +104,21 @@ class GameBatch(ABC):
         """
 
     @abstractmethod
-    def decide(
-        self,
-        roots: npt.NDArray[np.int32],
-        paths: npt.NDArray[np.int32],
-        lengths: npt.NDArray[np.int32],
-        plies: int,
-        out: Decided,
-    ) -> None:
+    def decide(self, paths: Paths, plies: int, out: Decided) -> None:
         """Write which positions the rules decide, see `azcore.game.decided`.
 
         Args:
-            roots: as for `replay`, and so are the next two; no path leads to an end of the game.
-            paths: int32 [S, T].
-            lengths: int32 [S].
+            paths: to positions where the game is not over.
             plies: of a forced win, 1 or more.
             out: written, for S positions; the result of skipped rows becomes 0.
         """
 
     @abstractmethod
-    def replay(
-        self,
-        roots: npt.NDArray[np.int32],
-        paths: npt.NDArray[np.int32],
-        lengths: npt.NDArray[np.int32],
-        out: Positions,
-    ) -> None:
+    def replay(self, paths: Paths, out: Positions) -> None:
         """Describe the position at the end of each path in `out`.
 
         Args:
-            roots: int32 [S], the root each path starts from; below 0 skips the row.
-            paths: int32 [S, T], legal actions.
-            lengths: int32 [S], how many of them to play.
+            paths: from roots of this batch.
             out: buffers for at least S positions.
 
         Raises:
@@ -170,11 +153,9 @@ _PROMISES = {
 }
 
 
-def as_paths(
-    roots: npt.NDArray[np.int32], paths: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
-) -> Paths:
+def _contiguous(paths: Paths) -> Paths:
     """The paths as kernels take them."""
-    return Paths(*(np.ascontiguousarray(array, np.int32) for array in (roots, paths, lengths)))
+    return Paths(*(np.ascontiguousarray(array, np.int32) for array in paths))
 
 
 def make_batch(game: Game, size: int) -> GameBatch:
@@ -223,39 +204,26 @@ class PlainBatch(GameBatch):
             self.step(row, int(actions[row]))
             is_over[row] |= self.is_terminal(row)
 
-    def decide(
-        self,
-        roots: npt.NDArray[np.int32],
-        paths: npt.NDArray[np.int32],
-        lengths: npt.NDArray[np.int32],
-        plies: int,
-        out: Decided,
-    ) -> None:
+    def decide(self, paths: Paths, plies: int, out: Decided) -> None:
         out.result[:] = 0
         with game_faults():
-            for row in np.flatnonzero(roots >= 0).tolist():
-                state = self._after(roots[row], paths[row, : lengths[row]])
+            for row in np.flatnonzero(paths.roots >= 0).tolist():
+                state = self._after(paths, row)
                 out.player[row] = self.game.current_player(state)
                 out.result[row], out.action[row] = decide(self.game, state, plies)
 
-    def replay(
-        self,
-        roots: npt.NDArray[np.int32],
-        paths: npt.NDArray[np.int32],
-        lengths: npt.NDArray[np.int32],
-        out: Positions,
-    ) -> None:
+    def replay(self, paths: Paths, out: Positions) -> None:
         with game_faults():
-            for row, root in enumerate(roots):
-                if root >= 0:
-                    self._describe(self._after(root, paths[row, : lengths[row]]), row, out)
-                    if not out.is_terminal[row] and lengths[row] >= self.game.max_game_length:
-                        raise self._fault(_LENGTH, f"False after {lengths[row]} plies")
+            for row in np.flatnonzero(paths.roots >= 0).tolist():
+                self._describe(self._after(paths, row), row, out)
+                plies = paths.lengths[row]
+                if not out.is_terminal[row] and plies >= self.game.max_game_length:
+                    raise self._fault(_LENGTH, f"False after {plies} plies")
 
-    def _after(self, root: int, path: npt.NDArray[np.int32]) -> Any:
+    def _after(self, paths: Paths, row: int) -> Any:
         """The state at the end of a path."""
-        state = self._states[root]
-        for action in path.tolist():
+        state = self._states[paths.roots[row]]
+        for action in paths.of(row):
             state = self.game.step(state, action)
         return state
 
@@ -389,19 +357,12 @@ class CompiledBatch(GameBatch):
             of_rule = (self._states[row], int(actions[row]))[: 1 + (rule == "step")]
             raise raised(self.game.name, written, error, partial(written, *of_rule)) from error
 
-    def decide(
-        self,
-        roots: npt.NDArray[np.int32],
-        paths: npt.NDArray[np.int32],
-        lengths: npt.NDArray[np.int32],
-        plies: int,
-        out: Decided,
-    ) -> None:
+    def decide(self, paths: Paths, plies: int, out: Decided) -> None:
         functions, at = self._functions(False), self._at
         if self._line is None or len(self._line.num_legal) < plies:
             self._line = make_line(self._states, plies, self.game.num_actions)
         line = self._line
-        arguments = (self._states, at, as_paths(roots, paths, lengths), plies, line, out)
+        arguments = (self._states, at, _contiguous(paths), plies, line, out)
         if self._decide is None:
             self._decide = self._code_of(decide_ends, deciding_kernel, functions, *arguments)
 
@@ -410,41 +371,30 @@ class CompiledBatch(GameBatch):
             return f"{rule}, or the search of all lines of {plies} plies"
 
         def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
-            row, tried = (
-                at[0],
-                range(at[2] + (at[1] == STEP)),
-            )  # none within the path, where at is -1
-            path = paths[row, : lengths[row]].tolist()
-            path += [int(line.legal[ply, line.tried[ply] - 1]) for ply in tried]
-            return self.game, self._states[roots[row]], path
+            tried = range(at[2] + (at[1] == STEP))  # none within the path, where at is -1
+            path = paths.of(at[0]) + [int(line.legal[ply, line.tried[ply] - 1]) for ply in tried]
+            return self.game, self._states[paths.roots[at[0]]], path
 
         try:
             self._decide(functions, *arguments)
         except Exception as error:
             raise self._raised_in(decide_ends, arguments, error) from error
 
-    def replay(
-        self,
-        roots: npt.NDArray[np.int32],
-        paths: npt.NDArray[np.int32],
-        lengths: npt.NDArray[np.int32],
-        out: Positions,
-    ) -> None:
+    def replay(self, paths: Paths, out: Positions) -> None:
         at = self._at
 
         def under_way() -> str:  # for `azcore.interrupts`
             return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
 
         def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
-            row = at[0]
-            return self.game, self._states[roots[row]], paths[row, : lengths[row]].tolist()
+            return self.game, self._states[paths.roots[at[0]]], paths.of(at[0])
 
         arguments = (
             self._states,
             self._scratch,
             int(self.game.max_game_length),
             at,
-            as_paths(roots, paths, lengths),
+            _contiguous(paths),
             out,
         )
         functions = self._functions(len(out.keys) > 0)

@@ -23,6 +23,15 @@ class Paths(NamedTuple):
     actions: npt.NDArray[np.int32]  # [S, T], legal ones
     lengths: npt.NDArray[np.int32]  # [S], how many of them to play
 
+    def of(self, row: int) -> list[int]:
+        """The actions of one path."""
+        return self.actions[row, : self.lengths[row]].tolist()  # type: ignore[no-any-return]
+
+
+def only_roots(roots: npt.NDArray[np.int32]) -> Paths:
+    """Paths without actions, to the roots themselves; below 0 skips the row."""
+    return Paths(roots, np.zeros((len(roots), 0), np.int32), np.zeros(len(roots), np.int32))
+
 
 class Positions(NamedTuple):
     """The description of S positions, filled by `GameBatch.replay`."""

@@ -29,7 +29,7 @@ from azcore.game import FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
 from azcore.game.decided import nothing_decided
-from azcore.game.positions import make_positions
+from azcore.game.positions import Paths, make_positions, only_roots
 from azcore.search import backups, gumbel, puct, results, roots, walks
 from azcore.search.evaluators import Evaluator
 from azcore.search.memory import make_trees
@@ -238,9 +238,8 @@ class Search:
         if row not in self._forced:
             self._forced[row] = -1
             if self._proof_plies:
-                found, one = nothing_decided(1), np.ones(1, np.int32)
-                path = np.zeros((1, 0), np.int32)
-                self.states.decide(one * row, path, one * 0, self.root_proof_plies, found)
+                found, root = nothing_decided(1), only_roots(np.array([row], np.int32))
+                self.states.decide(root, self.root_proof_plies, found)
                 if found.result[0] > 0:
                     self._forced[row] = int(found.action[0])
         return self._forced[row]
@@ -298,13 +297,14 @@ class Search:
     def _describe(self, roots: IntArray) -> None:
         """Describe the leaves of the slots whose entry in `roots`, int32 [S], is not below 0."""
         slots, positions = self._slots, self._positions
-        self.states.replay(roots, slots.actions, slots.length, positions)
+        paths = Paths(roots, slots.actions, slots.length)
+        self.states.replay(paths, positions)
         if self._proof_plies:
             before = time.perf_counter()
             is_asked = (roots >= 0) & (slots.length > 0) & ~positions.is_terminal
-            roots = np.where(is_asked, roots, np.int32(-1))
-            plies, decided = self._proof_plies, self._decided
-            self.states.decide(roots, slots.actions, slots.length, plies, decided)
+            asked = paths._replace(roots=np.where(is_asked, roots, np.int32(-1)))
+            decided = self._decided
+            self.states.decide(asked, self._proof_plies, decided)
             found = decided.result != 0
             positions.is_terminal[found] = True  # for the tree, this is an end of the game
             sign = np.where(decided.player == 0, decided.result, -decided.result)

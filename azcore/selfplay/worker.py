@@ -21,6 +21,7 @@ from azcore.chance import Generators, Purpose
 from azcore.errors import CheckpointError, FaultyGameError, GameFileError, InvalidTextError
 from azcore.game import FloatArray, Game
 from azcore.game.batch import after_moves
+from azcore.game.positions import only_roots
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
 from azcore.search.memory import bytes_needed
@@ -192,13 +193,8 @@ class Worker:
         is_due &= games["policy_plies"] == 0
         before = time.perf_counter()
         rows = np.arange(len(games), dtype=np.int32)
-        self._search.states.decide(
-            np.where(is_due, rows, np.int32(-1)),
-            np.zeros((len(games), 0), np.int32),
-            np.zeros(len(games), np.int32),
-            self._proof_plies,
-            self._in_play.decided,
-        )
+        due = only_roots(np.where(is_due, rows, np.int32(-1)))
+        self._search.states.decide(due, self._proof_plies, self._in_play.decided)
         self.statistics.proof_seconds += time.perf_counter() - before
 
     def compile(self, turn: int) -> None:

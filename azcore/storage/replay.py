@@ -29,7 +29,7 @@ from numba.extending import register_jitable
 from azcore.game import BoolArray, ByteArray, FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
 from azcore.game.compilation import compiled
-from azcore.game.positions import Positions, make_positions
+from azcore.game.positions import Paths, Positions, make_positions
 from azcore.game.symmetries import SymmetryTables
 from azcore.settings import ONE_OR_MORE, SHARE, Test, require, require_each
 from azcore.storage.ends import NO_END, UNKNOWN, Ends
@@ -588,7 +588,7 @@ class ReplayBuffer:
             self._games.room["start"][games % len(self._games.room)]
         )
         desk.set_starts(states)
-        desk.roots.replay(roots, paths, plies, positions)
+        desk.roots.replay(Paths(roots, paths, plies), positions)
         outcomes = np.where(positions.current_player == 0, outcomes, -outcomes)
         value_targets = outcomes
         if share := np.float32(self.root_value_share):

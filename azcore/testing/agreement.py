@@ -9,7 +9,7 @@ import numpy as np
 
 from azcore.game import CompiledGame, Game, Symmetry
 from azcore.game.batch import GameBatch, PlainBatch, make_batch
-from azcore.game.positions import Positions, make_positions
+from azcore.game.positions import Paths, Positions, make_positions
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, difference, legal_texts, view_of
@@ -191,7 +191,7 @@ class Batches:
             for array in arrays:
                 array[:] = 1 if array.dtype == np.bool_ else 7
             with checker.during(identity, "replay"):
-                batch.replay(roots, paths, lengths, out)
+                batch.replay(Paths(roots, paths, lengths), out)
             for row in np.flatnonzero(roots >= 0).tolist():
                 view = _row_of(out, row, game.num_actions)
                 what = f"{type(batch).__name__}.replay to ply {ends[row]}"

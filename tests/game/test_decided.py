@@ -16,6 +16,7 @@ import azcore
 from azcore.game import Game
 from azcore.game.batch import make_batch
 from azcore.game.decided import decide, list_actions, make_line, nothing_decided
+from azcore.game.positions import Paths, only_roots
 
 STARTS = Path(__file__).parents[2] / "examples/starts"
 POSITIONS = {
@@ -51,8 +52,7 @@ def test_compiled_lines_decide_what_plain_ones_do(name: str) -> None:
     for plies in (2, 1, 3):
         asked = np.arange(len(states)) != 1
         roots = np.where(asked, np.arange(len(states)), -1).astype(np.int32)
-        lengths = np.zeros(len(states), np.int32)
-        batch.decide(roots, np.zeros((len(states), 0), np.int32), lengths, plies, found)
+        batch.decide(only_roots(roots), plies, found)
         for row, state in enumerate(states):
             result, action = decide(game, state, plies) if asked[row] else (0, -1)
             assert found.result[row] == result
@@ -69,9 +69,8 @@ def test_positions_at_the_end_of_a_path_are_decided_like_roots() -> None:
     game = azcore.make("tic_tac_toe")
     batch, found = make_batch(game, 2), nothing_decided(3)
     paths = np.array([[0, 3, 1, 4], [0, 3, 8, 4], [4, 0, 8, 0]], np.int32)
-    batch.decide(
-        np.array([1, 0, -1], np.int32), paths, np.array([4, 4, 3], np.int32), plies=1, out=found
-    )
+    roots, lengths = np.array([1, 0, -1], np.int32), np.array([4, 4, 3], np.int32)
+    batch.decide(Paths(roots, paths, lengths), plies=1, out=found)
     assert found.result.tolist() == [1, 0, 0]  # X has 0 and 1
     assert (found.action[0], found.player[0]) == (2, 0)
 

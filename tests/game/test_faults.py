@@ -21,6 +21,7 @@ from azcore.errors import FaultyGameError
 from azcore.game import faults
 from azcore.game.batch import make_batch
 from azcore.game.faults import game_faults
+from azcore.game.positions import Paths
 from azcore.search.evaluators import UniformEvaluator
 from azcore.selfplay.actor import Actor
 from azcore.storage.checkpoint import read_checkpoint
@@ -206,7 +207,7 @@ def test_only_what_a_game_raises_is_its_fault(faulty: Install) -> None:
         with pytest.raises(type(error)), game_faults():
             raise error
     with pytest.raises(TypeError):  # whoever asks it so is at fault
-        batch.replay(*([None] * 4))  # type: ignore[arg-type]
+        batch.replay(Paths(*[None] * 3), None)  # type: ignore[arg-type]
 
 
 # Each of these asks the rules in its own way; the mistake comes late in a game.

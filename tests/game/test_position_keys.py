@@ -12,7 +12,7 @@ from azcore.errors import FaultyGameError
 from azcore.game import CompiledGame, Game
 from azcore.game.batch import make_batch
 from azcore.game.keys import state_key
-from azcore.game.positions import make_positions
+from azcore.game.positions import Paths, make_positions, only_roots
 from azcore.testing import random_states
 
 
@@ -137,11 +137,10 @@ def test_keys_of_random_games(name: str) -> None:
         batch.set(row, state)
     out = make_positions(game, len(states), keys=True)
     roots = np.arange(len(states), dtype=np.int32)
-    nowhere = np.zeros((len(states), 1), np.int32), np.zeros(len(states), np.int32)
-    batch.replay(roots, *nowhere, out)
+    batch.replay(only_roots(roots), out)
     assert [int(key) for key in out.keys] == keys
     without = make_positions(game, len(states))
-    batch.replay(roots, *nowhere, without)
+    batch.replay(only_roots(roots), without)
     assert len(without.keys) == 0
     assert (without.observations == out.observations).all()
     if isinstance(game, CompiledGame):
@@ -199,7 +198,7 @@ def test_a_key_must_be_there_in_every_state() -> None:
     game = Forgetful()
     out = make_positions(game, 1, keys=game.has_position_key)
     batch = make_batch(game, 1)
-    arguments = np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
-    batch.replay(*arguments, np.zeros(1, np.int32), out)
+    at, action = np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
+    batch.replay(Paths(at, action, at), out)
     with pytest.raises(FaultyGameError, match="gave None, want 0 to 2"):
-        batch.replay(*arguments, np.ones(1, np.int32), out)
+        batch.replay(Paths(at, action, at + 1), out)
