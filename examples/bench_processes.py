@@ -16,7 +16,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 
-from azcore.algorithms.self_play import crew_of_run
+from azcore.algorithms.self_play import pool_of_run
 from azcore.assembly.parts import RunSettings, settings_from
 from azcore.assembly.selfplay import NetworkWeights
 from azcore.library.settings import compose
@@ -34,12 +34,12 @@ def measure(processes: int, games: int, seconds: float, changes: list[str]) -> N
     network = build_network(settings.game, settings.network, settings.seed)
     way = settings.fastest_evaluator(network).way
     settings = replace(settings, evaluation=way.settings(settings.evaluation))
-    with closing(crew_of_run(settings, network, None, lambda _: None)) as crew:
-        crew.set_weights(NetworkWeights(settings, network, 0))
+    with closing(pool_of_run(settings, network, None, lambda _: None)) as pool:
+        pool.set_weights(NetworkWeights(settings, network, 0))
         ready = time.perf_counter() - began
-        evaluations_per_s(crew, WARM_UP)
-        crew.reset_statistics()
-        rate, statistics = evaluations_per_s(crew, seconds), crew.statistics
+        evaluations_per_s(pool, WARM_UP)
+        pool.reset_statistics()
+        rate, statistics = evaluations_per_s(pool, seconds), pool.statistics
         waits = statistics.network_seconds / statistics.seconds
     print(
         f"{processes:3} processes, {games} games each, {way}: {rate:10,.0f} evaluations/s, "

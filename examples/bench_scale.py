@@ -12,7 +12,7 @@ speed drifts:
     overlap / alternate    seconds of training to the same number of steps, which takes as many
                            games, with self-play in processes; below 1, overlap is faster
     actors                 evaluations/s of more and more actors of Ray, one worker each, whose
-                           network takes no processor, only time: what the crew itself costs
+                           network takes no processor, only time: what the pool itself costs
 
 Whatever else the machine does disturbs both halves of a pair alike, but not equally.
 """
@@ -35,18 +35,18 @@ from typing import Any
 import hydra
 from omegaconf import OmegaConf
 
-from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
+from azcore.algorithms.self_play import fitted_to_machine, pool_of_run
 from azcore.assembly.parts import RunSettings, settings_from
 from azcore.assembly.selfplay import NetworkWeights, make_actor
 from azcore.game import ByteArray, FloatArray
 from azcore.networks import build_network
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.crew import Crew, Weights
-from azcore.selfplay.jobs import Workplace
-from azcore.selfplay.member import MemberOfCrew, Recipe
-from azcore.selfplay.ray_actors import RayQuarters
-from azcore.selfplay.remote import RemoteCrew
+from azcore.selfplay.jobs import JobContext
+from azcore.selfplay.member import Recipe, SelfPlayMember
+from azcore.selfplay.pool import Weights, WorkerPool
+from azcore.selfplay.ray_actors import RayLauncher
+from azcore.selfplay.remote import RemotePool
 from azcore.selfplay.speed import evaluations_per_s
 from azcore.storage.run_directory import RunDirectory
 
@@ -107,20 +107,20 @@ def backends(
     with tempfile.TemporaryDirectory() as folder:
         settings = fitted_to_machine(settings, network, RunDirectory(Path(folder)), print)
 
-    def crew_of(backend: BackendSettings, games: int | None) -> Crew:
+    def pool_of(backend: BackendSettings, games: int | None) -> WorkerPool:
         selfplay = replace(settings.selfplay, num_games=games)
         fitted = replace(settings, selfplay=selfplay, backend=backend)
-        crew = crew_of_run(fitted, network, settings.selfplay_starts(), print)
-        crew.set_weights(NetworkWeights(fitted, network, 0))
-        evaluations_per_s(crew, seconds)  # until games are no longer in step
-        return crew
+        pool = pool_of_run(fitted, network, settings.selfplay_starts(), print)
+        pool.set_weights(NetworkWeights(fitted, network, 0))
+        evaluations_per_s(pool, seconds)  # until games are no longer in step
+        return pool
 
-    threads = crew_of(INLINE, settings.selfplay.num_games)
-    with closing(crew_of(backend, threads.settings.num_games)) as others:
+    threads = pool_of(INLINE, settings.selfplay.num_games)
+    with closing(pool_of(backend, threads.settings.num_games)) as others:
         found = []
         for number in range(pairs):
             order = [others, threads] if number % 2 else [threads, others]
-            rates = {id(crew): evaluations_per_s(crew, seconds) for crew in order}
+            rates = {id(pool): evaluations_per_s(pool, seconds) for pool in order}
             found.append((rates[id(others)], rates[id(threads)]))
             each = "evaluations/s: {} {:,.0f}, inline {:,.0f}"
             print(each.format(backend.name, *found[-1]), flush=True)
@@ -162,7 +162,7 @@ class WaitingRecipe(Recipe):
     selfplay: Any
     latency: float
 
-    def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
+    def build(self, numbers: Sequence[int], process: int) -> SelfPlayMember:
         settings = settings_from(self.config, RunSettings)
         evaluator = WaitingEvaluator(settings, self.latency)
         actor = make_actor(settings, self.selfplay, evaluator, None, numbers)
@@ -170,7 +170,7 @@ class WaitingRecipe(Recipe):
         def unpack(_: bytes, version: int) -> Weights:
             return WaitingWeights(settings, self.latency, version)
 
-        return MemberOfCrew(actor, Workplace(settings.game, unpack, len(numbers)))
+        return SelfPlayMember(actor, JobContext(settings.game, unpack, len(numbers)))
 
 
 def waiting(actors: int, latency: float, seconds: float) -> float:
@@ -182,17 +182,17 @@ def waiting(actors: int, latency: float, seconds: float) -> float:
     settings = settings_from(config, RunSettings)
     selfplay = replace(settings.selfplay, num_games=GAMES * actors, workers=actors)
     with ExitStack() as stack:
-        crew = RemoteCrew(
+        pool = RemotePool(
             game=settings.selfplay_game,
             settings=selfplay,
-            quarters=RayQuarters(count=actors, workers=actors, placement=RAY, say=print),
+            launcher=RayLauncher(count=actors, workers=actors, placement=RAY, say=print),
             recipe=WaitingRecipe(config, selfplay, latency),
             restarts=0,
             say=print,
         )
-        stack.enter_context(closing(crew))
-        crew.set_weights(WaitingWeights(settings, latency))
-        return evaluations_per_s(crew, seconds)
+        stack.enter_context(closing(pool))
+        pool.set_weights(WaitingWeights(settings, latency))
+        return evaluations_per_s(pool, seconds)
 
 
 def schedules(words: Sequence[str], pairs: int, generations: int) -> list[tuple[float, float]]:

@@ -9,7 +9,7 @@ hours, by 5,000 generators that searched a move of 800 simulations in 40 ms (arX
 S3). Here an actor is a network that takes a stated time a batch and no processor.
 
 What the run's own process does is azcore's code and is measured first, in seconds of processor
-time on this machine, so that what else runs here matters less: the crew with that many members,
+time on this machine, so that what else runs here matters less: the pool with that many members,
 Ray's calls if it is installed, records pickled and written with a sync of the disk, the window, the
 batches, the games in play, the weights of the paper's network. Then events are simulated: rounds
 end at the actors, travel to the driver, are taken there in the order in which they arrive, and the
@@ -51,11 +51,11 @@ from azcore.game import Game
 from azcore.learner.data import draw_batch
 from azcore.learner.overlap import OverlappingSelfPlay
 from azcore.networks import build_network
-from azcore.selfplay.crew import Amount, Weights
-from azcore.selfplay.jobs import Workplace
-from azcore.selfplay.member import Answer, MemberOfCrew, Recipe, Request, Round
-from azcore.selfplay.ray_actors import RayQuarters
-from azcore.selfplay.remote import Link, LostMemberError, Quarters, RemoteCrew
+from azcore.selfplay.jobs import JobContext
+from azcore.selfplay.member import Answer, Recipe, Request, Round, SelfPlayMember
+from azcore.selfplay.pool import Amount, Weights
+from azcore.selfplay.ray_actors import RayLauncher
+from azcore.selfplay.remote import Channel, Launcher, LostMemberError, RemotePool
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame
@@ -406,7 +406,7 @@ def in_play(record: GameRecord) -> dict[str, Any]:
     }
 
 
-class LatentLink(Link):
+class LatentChannel(Channel):
     """A member that takes time and nothing else."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -461,7 +461,7 @@ class Clock:
             self.seconds = time.thread_time()
 
 
-class LatentQuarters(Quarters):
+class LatentLauncher(Launcher):
     """Members that take time, and nobody in them.
 
     Args:
@@ -474,8 +474,8 @@ class LatentQuarters(Quarters):
     def __init__(self, members: int, seconds: float) -> None:
         self.count, self.clock, self._round_seconds = members, Clock(), seconds
 
-    def link(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Link:
-        return LatentLink(self.clock, self._round_seconds)
+    def channel(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
+        return LatentChannel(self.clock, self._round_seconds)
 
     def published(self, packed: bytes) -> Any:
         return packed
@@ -484,14 +484,14 @@ class LatentQuarters(Quarters):
         self.clock.close()
 
 
-def latent_crew(members: int, seconds: float) -> RemoteCrew:
-    """azcore's crew of such members."""
+def latent_pool(members: int, seconds: float) -> RemotePool:
+    """azcore's pool of such members."""
     settings: Any = SimpleNamespace(shares=lambda: [1] * members, resignation=False)
     game: Any = None
-    return RemoteCrew(
+    return RemotePool(
         game=game,
         settings=settings,
-        quarters=LatentQuarters(members, seconds),
+        launcher=LatentLauncher(members, seconds),
         recipe=NoRecipe(),
         restarts=0,
         say=print,
@@ -520,24 +520,24 @@ def python_seconds() -> float:
     return total / 1e9
 
 
-def measured_rounds(crew: RemoteCrew, seconds: float) -> tuple[float, float, float]:
+def measured_rounds(pool: RemotePool, seconds: float) -> tuple[float, float, float]:
     """Seconds of a round, in threads of Python and in others; and rounds/s."""
-    count, begin = 0, crew.begin_round
+    count, begin = 0, pool.begin_round
 
     def counted(worker: int) -> Any:
         nonlocal count
         count += 1
         return begin(worker)
 
-    crew.begin_round = counted  # type: ignore[method-assign]
+    pool.begin_round = counted  # type: ignore[method-assign]
     window: Any = None
-    source = OverlappingSelfPlay(crew=crew, window=window, weights_in_play=NoWeights)
+    source = OverlappingSelfPlay(pool=pool, window=window, weights_in_play=NoWeights)
     source.deliver_to(lambda records: None)
     with closing(source):
         with source.at_rest():
             source.play_on(Amount(1, 1))
         time.sleep(seconds / 2)  # until rounds are no longer in step
-        clock = getattr(crew._workplaces.quarters, "clock", None)
+        clock = getattr(pool._slots.launcher, "clock", None)
 
         def used() -> tuple[float, float]:
             others = clock.seconds if clock else 0.0
@@ -578,7 +578,7 @@ class NoRecipe(Recipe):
     def build(self, numbers: Sequence[int], process: int) -> Any:
         no_game: Any = None
         no_actor: Any = NoActor()
-        return MemberOfCrew(no_actor, Workplace(no_game, lambda *_: NoWeights(), len(numbers)))
+        return SelfPlayMember(no_actor, JobContext(no_game, lambda *_: NoWeights(), len(numbers)))
 
 
 def rounds_of_ray(seconds: float, actors: int = 2) -> tuple[float, float, float]:
@@ -597,18 +597,18 @@ def rounds_of_ray(seconds: float, actors: int = 2) -> tuple[float, float, float]
         num_gpus=0.0,
         wait=120.0,
     )
-    quarters = RayQuarters(
+    launcher = RayLauncher(
         count=actors,
         workers=actors,
         placement=placement,
         say=print,
         environment={"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent)])},
     )
-    crew = RemoteCrew(
-        game=game, settings=settings, quarters=quarters, recipe=NoRecipe(), restarts=0, say=print
+    pool = RemotePool(
+        game=game, settings=settings, launcher=launcher, recipe=NoRecipe(), restarts=0, say=print
     )
-    with closing(crew):
-        return measured_rounds(crew, seconds)
+    with closing(pool):
+        return measured_rounds(pool, seconds)
 
 
 def measured(
@@ -630,9 +630,9 @@ def measured(
         game: what is played.
         games: how many the measurements use.
         window_games: those that batches are drawn from, more than a processor's caches hold.
-        members: of the crew whose rounds are measured.
+        members: of the pool whose rounds are measured.
         seconds: of measuring rounds.
-        round_seconds: of each round of that crew.
+        round_seconds: of each round of that pool.
         ray: whether to add what Ray's calls take.
         network: blocks and channels.
     """
@@ -653,7 +653,7 @@ def measured(
             began = time.monotonic()
             file.append(records[:1])
             waits.append(time.monotonic() - began)
-    round_python, _, _ = measured_rounds(latent_crew(members, round_seconds), seconds)
+    round_python, _, _ = measured_rounds(latent_pool(members, round_seconds), seconds)
     round_ray = 0.0
     if ray:
         round_python, round_ray, _ = rounds_of_ray(seconds)

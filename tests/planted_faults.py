@@ -1007,8 +1007,8 @@ WIRING = [
     Fault(
         "resignation without its threshold",
         "azcore/learner/sources.py",
-        "self._crew.set_weights(self._weights_in_play(), self._find_threshold())",
-        "self._crew.set_weights(self._weights_in_play(), None)",
+        "self._pool.set_weights(self._weights_in_play(), self._find_threshold())",
+        "self._pool.set_weights(self._weights_in_play(), None)",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
@@ -1090,7 +1090,7 @@ WIRING = [
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
-        "a run that does not begin leaves its crew",
+        "a run that does not begin leaves its pool",
         "azcore/algorithms/training.py",
         "            self.close()  # else processes",
         "            pass  # processes",
@@ -1528,8 +1528,8 @@ WIRING = [
     Fault(
         "the window replays from the initial state",
         "azcore/storage/replay.py",
-        "        desk.roots.replay(Paths(roots, paths,",
-        "        desk.roots.replay(Paths(0 * roots, paths,",
+        "        scratch.roots.replay(Paths(roots, paths,",
+        "        scratch.roots.replay(Paths(0 * roots, paths,",
         ("tests/selfplay/test_starts.py",),
     ),
     Fault(

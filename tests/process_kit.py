@@ -16,12 +16,12 @@ from azcore.errors import SettingError
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.crew import Amount, Crew
-from azcore.selfplay.jobs import Workplace
-from azcore.selfplay.member import MemberOfCrew, Recipe
-from azcore.selfplay.processes import ProcessLink, ProcessQuarters
-from azcore.selfplay.ray_actors import RayQuarters
-from azcore.selfplay.remote import RemoteCrew
+from azcore.selfplay.jobs import JobContext
+from azcore.selfplay.member import Recipe, SelfPlayMember
+from azcore.selfplay.pool import Amount, WorkerPool
+from azcore.selfplay.processes import ProcessChannel, ProcessLauncher
+from azcore.selfplay.ray_actors import RayLauncher
+from azcore.selfplay.remote import RemotePool
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.weights import Weights
 from reference_mcts import HashEvaluator
@@ -62,13 +62,13 @@ class SmallRecipe(Recipe):
     settings: SelfPlaySettings
     fault: str = ""
 
-    def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
+    def build(self, numbers: Sequence[int], process: int) -> SelfPlayMember:
         if self.fault.startswith("SIG"):
             os.kill(os.getpid(), signal.Signals[self.fault])
         if self.fault == "refuses":
             raise SettingError("a setting must be one, got another")
-        workplace = Workplace(GAME, unpacked, len(numbers))
-        return MemberOfCrew(small_actor(self.settings, numbers), workplace)
+        context = JobContext(GAME, unpacked, len(numbers))
+        return SelfPlayMember(small_actor(self.settings, numbers), context)
 
 
 def small_actor(settings: SelfPlaySettings, numbers: Sequence[int] | None = None) -> Actor:
@@ -86,17 +86,17 @@ def small_settings(workers: int) -> SelfPlaySettings:
     return selfplay_settings(num_games=7, workers=workers, branch_share=0.2)
 
 
-def small_crew(
+def small_pool(
     settings: SelfPlaySettings,
     processes: int,
     *,
     fault: str = "",
     say: Callable[[str], None] = lambda _: None,
-) -> RemoteCrew:
-    return RemoteCrew(
+) -> RemotePool:
+    return RemotePool(
         game=GAME,
         settings=settings,
-        quarters=ProcessQuarters(processes, HERE),
+        launcher=ProcessLauncher(processes, HERE),
         recipe=SmallRecipe(settings, fault),
         restarts=2,
         say=say,
@@ -116,7 +116,7 @@ def backend_settings(name: str, **changed: Any) -> BackendSettings:
     return BackendSettings(name=name, **{**values, **changed})
 
 
-def small_ray_crew(
+def small_ray_pool(
     settings: SelfPlaySettings,
     actors: int,
     *,
@@ -124,14 +124,14 @@ def small_ray_crew(
     num_cpus: float = 1.0,
     wait: float = 60.0,
     say: Callable[[str], None] = lambda _: None,
-) -> RemoteCrew:
+) -> RemotePool:
     placement = backend_settings(
         "ray", address=address, actors=actors, num_cpus=num_cpus, wait=wait
     )
-    return RemoteCrew(
+    return RemotePool(
         game=GAME,
         settings=settings,
-        quarters=RayQuarters(
+        launcher=RayLauncher(
             count=actors,
             workers=len(settings.shares()),
             placement=placement,
@@ -144,8 +144,8 @@ def small_ray_crew(
     )
 
 
-def history(crew: Crew, at_round: Callable[[int], None] = lambda _: None) -> list[Any]:
-    """All that three generations of a crew make, with a state saved after each."""
+def history(pool: WorkerPool, at_round: Callable[[int], None] = lambda _: None) -> list[Any]:
+    """All that three generations of a pool make, with a state saved after each."""
     made: list[Any] = []
     count = 0
 
@@ -155,9 +155,9 @@ def history(crew: Crew, at_round: Callable[[int], None] = lambda _: None) -> lis
         at_round(count)
 
     for version in range(3):
-        crew.set_weights(HashWeights(version), -0.9 if version else None)
-        made += [record.to_bytes() for record in crew.play(150, progress)]
-        made.append(crew.state_dict())
+        pool.set_weights(HashWeights(version), -0.9 if version else None)
+        made += [record.to_bytes() for record in pool.play(150, progress)]
+        made.append(pool.state_dict())
     return made
 
 
@@ -174,7 +174,7 @@ def gone(processes: list[int], seconds: float = 20.0) -> bool:
     return not any(map(is_alive, processes))
 
 
-def pids(crew: RemoteCrew) -> list[int]:
-    """Of the crew's processes, in the order of their numbers."""
-    links = [member._link for member in crew._members]
-    return [link.process.pid for link in links if isinstance(link, ProcessLink)]
+def pids(pool: RemotePool) -> list[int]:
+    """Of the pool's processes, in the order of their numbers."""
+    channels = [member._channel for member in pool._members]
+    return [channel.process.pid for channel in channels if isinstance(channel, ProcessChannel)]

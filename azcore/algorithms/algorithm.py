@@ -18,7 +18,7 @@ from azcore.algorithms.display import TrainingDisplay
 from azcore.assembly.parts import RunSettings
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
-from azcore.selfplay.jobs import Workplaces
+from azcore.selfplay.jobs import JobSlots
 from azcore.storage.run_directory import RunDirectory
 
 # Maps the network in training and its optimizer steps to the network that plays the next
@@ -34,7 +34,7 @@ class Surroundings:
     settings: RunSettings
     run: RunDirectory  # for its own files
     terminal: TrainingDisplay  # for progress and messages
-    workplaces: Callable[[], Workplaces]  # returns where matches are played
+    slots: Callable[[], JobSlots]  # returns where matches are played
     clock: RunClock
 
 

@@ -17,7 +17,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from azcore.selfplay.crew import ActorStatistics
+from azcore.selfplay.pool import ActorStatistics
 
 SILENCE = 30.0  # seconds without a line in a log before one reports progress
 HEARTBEAT = 30.0  # seconds without a finished game before a line reports it; then twice that

@@ -15,7 +15,7 @@ from azcore.learner.data import SelfPlayData
 from azcore.learner.health import dead_channels, explained_variance, gradient_norm
 from azcore.learner.module import LearnerModule
 from azcore.report.doctor import HISTORY, RunDoctor, numbers_of
-from azcore.selfplay.crew import ActorStatistics
+from azcore.selfplay.pool import ActorStatistics
 from azcore.storage.checkpoint import like
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table

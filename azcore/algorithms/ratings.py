@@ -33,7 +33,7 @@ from azcore.assembly import contenders
 from azcore.assembly.parts import RunSettings
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
-from azcore.selfplay.jobs import Workplaces
+from azcore.selfplay.jobs import JobSlots
 from azcore.settings import require
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.starts import Starts
@@ -103,7 +103,7 @@ class ArenaRating(Callback):
         data: knows the generation.
         terminal: for progress.
         starts: what games begin from; None: the initial position.
-        workplaces: where matches are played.
+        slots: where matches are played.
         clock: of the run.
     """
 
@@ -114,12 +114,12 @@ class ArenaRating(Callback):
         data: SelfPlayData,
         terminal: TrainingDisplay,
         starts: Starts | None,
-        workplaces: Workplaces,
+        slots: JobSlots,
         clock: RunClock,
     ) -> None:
         self._settings, self._run, self._clock = settings, run, clock
         self._data, self._terminal = data, terminal
-        self._starts, self._workplaces = starts, workplaces
+        self._starts, self._slots = starts, slots
         self._table = Table(run.matches, MATCHES)
         self._matches = Beside[list[SpreadMatch]]("rating")
         self.rated_step: int | None = None  # of the weights rated last, since the process began
@@ -318,7 +318,7 @@ class ArenaRating(Callback):
                 self._clock.require_time(self._until)
 
         return play_spread(
-            self._workplaces,
+            self._slots,
             self._settings.game,
             player,
             opponent,

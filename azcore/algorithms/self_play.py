@@ -15,15 +15,15 @@ from pathlib import Path
 from torch import nn
 
 from azcore.assembly.evaluation_server import servers_of
+from azcore.assembly.launcher import launcher_of
 from azcore.assembly.parts import LearningSettings, RunSettings, settings_from
-from azcore.assembly.quarters import quarters_of
 from azcore.assembly.selfplay import RecipeOfRun, make_actor
 from azcore.errors import AzcoreError, SettingError
 from azcore.networks import openvino_evaluator
 from azcore.networks.backends import EvaluatorSettings, require_runnable
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.crew import Crew
-from azcore.selfplay.remote import RemoteCrew
+from azcore.selfplay.pool import WorkerPool
+from azcore.selfplay.remote import RemotePool
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import with_games, with_workers
 from azcore.storage.run_directory import RunDirectory, Sizes
@@ -126,12 +126,12 @@ def _as_before(settings: RunSettings, sizes: Sizes) -> EvaluatorSettings | None:
         return None
 
 
-def crew_of_run(
+def pool_of_run(
     settings: RunSettings,
     network: nn.Module,
     starts: Starts | None,
     say: Callable[[str], None],
-) -> Crew:
+) -> WorkerPool:
     """The workers of a run, in this process or in others.
 
     Args:
@@ -173,10 +173,10 @@ def crew_of_run(
     servers = servers_of(settings, members)
     recipe = RecipeOfRun(settings, [server.address for server in servers])
     environment = {"OMP_NUM_THREADS": str(recipe.threads(-(-workers // members)))}
-    return RemoteCrew(
+    return RemotePool(
         game=settings.selfplay_game,
         settings=selfplay,
-        quarters=quarters_of(backend, members, workers, say, environment, servers),
+        launcher=launcher_of(backend, members, workers, say, environment, servers),
         recipe=recipe,
         restarts=backend.restarts,
         say=say,

@@ -40,7 +40,7 @@ from azcore.algorithms.ranks import (
 )
 from azcore.algorithms.ratings import ArenaRating
 from azcore.algorithms.reports import GenerationReports
-from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
+from azcore.algorithms.self_play import fitted_to_machine, pool_of_run
 from azcore.algorithms.supervised import Supervised
 from azcore.assembly.parts import RunSettings
 from azcore.assembly.selfplay import NetworkWeights, unpacker
@@ -54,7 +54,7 @@ from azcore.learner.sources import GameSource, SelfPlay
 from azcore.networks import build_network, network_cost
 from azcore.networks.saved import describe_run
 from azcore.search.evaluators import CachedEvaluator
-from azcore.selfplay.jobs import ThreadWorkplaces, Workplace, Workplaces
+from azcore.selfplay.jobs import JobContext, JobSlots, ThreadSlots
 from azcore.selfplay.sizes import available_memory, many_legal
 from azcore.selfplay.weights import Weights
 from azcore.storage.card import MADE, made_by
@@ -136,8 +136,8 @@ class Training:
         workers = settings.selfplay.workers
         assert workers is not None
         unpack = unpacker(settings, copy.deepcopy(network))
-        self._workplaces: Workplaces = ThreadWorkplaces(  # here, unless a crew has others
-            Workplace(game, unpack, workers), workers
+        self._slots: JobSlots = ThreadSlots(  # here, unless a pool has others
+            JobContext(game, unpack, workers), workers
         )
         if self._team.is_many and settings.learner.sync_batch_norm:
             network = synchronised(network)
@@ -209,7 +209,7 @@ class Training:
             self._data,
             terminal,
             self._arena_starts,
-            self._workplaces,
+            self._slots,
             self._clock,
         )
         self._clock.to_rate = rating.expected_seconds
@@ -260,7 +260,7 @@ class Training:
                 settings=settings,
                 run=self._run,
                 terminal=self._terminal,
-                workplaces=lambda: self._workplaces,
+                slots=lambda: self._slots,
                 clock=self._clock,
             )
         )
@@ -301,9 +301,9 @@ class Training:
         settings, network = self._settings, self._module.playing
         if settings.backend.name != "inline":  # this process is idle while others start
             threading.Thread(target=_compile_sampling, args=(settings,), daemon=True).start()
-        crew = crew_of_run(settings, network, self._starts, self._terminal.say)
-        self._workplaces = crew.workplaces() or self._workplaces
-        sizes = crew.settings
+        pool = pool_of_run(settings, network, self._starts, self._terminal.say)
+        self._slots = pool.slots() or self._slots
+        sizes = pool.settings
         self.sizes = replace(self.sizes, num_games=sizes.num_games, workers=sizes.workers)
 
         def weights_in_play() -> Weights:
@@ -311,12 +311,12 @@ class Training:
             return NetworkWeights(settings, playing, version)
 
         kind = OverlappingSelfPlay if settings.overlaps else SelfPlay
-        return kind(crew=crew, window=self._window, weights_in_play=weights_in_play)
+        return kind(pool=pool, window=self._window, weights_in_play=weights_in_play)
 
     def close(self) -> None:
         """End self-play and matches, wherever they run; idempotent."""
         self._data.source.close()
-        self._workplaces.close()
+        self._slots.close()
 
     def _begin(self, checkpoint: str | None) -> None:
         """Rewind the run and truncate records, only after everything has been restored."""

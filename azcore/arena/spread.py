@@ -1,4 +1,4 @@
-"""A match spread over several workplaces: each plays some of the pairs, as a job.
+"""A match spread over several slots: each plays some of the pairs, as a job.
 
 The number of parts is the run's number of workers, which a run keeps. So the place of its parts
 does not change a match, except for the rounding of networks on another kind of machine.
@@ -27,7 +27,7 @@ from azcore.game import Book, Game, Tablebase
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import CountingEvaluator, Evaluator, UniformEvaluator
 from azcore.search.settings import SearchSettings
-from azcore.selfplay.jobs import Job, Tell, Workplace, Workplaces
+from azcore.selfplay.jobs import Job, JobContext, JobSlots, Tell
 from azcore.storage.start_states import StartStates
 from azcore.storage.starts import Starts
 
@@ -81,7 +81,7 @@ class MatchPart(Job[Played]):
     openings: list[Start]
     seed: int
 
-    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> Played:
+    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> Played:
         left = iter(weights)
         counting: list[CountingEvaluator] = []
 
@@ -125,7 +125,7 @@ def play_part(
 
 
 def play_spread(
-    workplaces: Workplaces,
+    slots: JobSlots,
     game: Game,
     first: Contender,
     second: Contender,
@@ -140,7 +140,7 @@ def play_spread(
     """Play a match of contenders; for other arguments see `play_in_parts`.
 
     Args:
-        workplaces: where to play.
+        slots: where to play.
         game: the game to play.
         first: has seat 0 in even rows, seat 1 in odd ones.
         second: has the other seat.
@@ -154,7 +154,7 @@ def play_spread(
         for contender in contenders
     )
     return play_in_parts(
-        workplaces,
+        slots,
         game,
         (first.name, second.name),
         lambda starts, seed: MatchPart(players=(here[0], here[1]), openings=starts, seed=seed),
@@ -170,7 +170,7 @@ def play_spread(
 
 @game_faults()
 def play_in_parts(
-    workplaces: Workplaces,
+    slots: JobSlots,
     game: Game,
     names: tuple[str, str],
     part_of: Callable[[list[Start], int], Job[Played]],
@@ -187,7 +187,7 @@ def play_in_parts(
     """Play a match; for other arguments see `azcore.arena.match.play_match`.
 
     Args:
-        workplaces: where to play; each has one part of the match, as long as there are pairs.
+        slots: where to play; each has one part of the match, as long as there are pairs.
         game: the game to play.
         names: of the players.
         part_of: makes the job of a part from its openings and a seed.
@@ -196,20 +196,20 @@ def play_in_parts(
             ended and the number of plies played in the others.
 
     Raises:
-        AzcoreError: as `play_match`, or a workplace is lost for good.
+        AzcoreError: as `play_match`, or a slot is lost for good.
     """
     began, evaluations = time.perf_counter(), 0
-    published = [workplaces.published(packed) for packed in weights]
+    published = [slots.published(packed) for packed in weights]
 
     def play(openings: Sequence[Opening], seed: int, done: int) -> list[MatchGame]:
         nonlocal evaluations
-        count = min(workplaces.count, len(openings))
+        count = min(slots.count, len(openings))
         watch = _Watch(count)
         parts = []
         for number in range(count):
             own = [(opening.start, opening.actions) for opening in openings[number::count]]
             job = part_of(own, derived_seed(seed, number))
-            parts.append(workplaces.begin(number, job, published, watch.of(number)))
+            parts.append(slots.begin(number, job, published, watch.of(number)))
         try:
             while wait(parts, timeout=LOOK).not_done:
                 _raise_first(parts)

@@ -1,4 +1,4 @@
-"""The players of a run's own matches, in the form sent to workplaces."""
+"""The players of a run's own matches, in the form sent to slots."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from azcore.networks.backends import require_runnable
 from azcore.networks.served import packed, unpacked
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.jobs import Workplace
-from azcore.selfplay.member import MemberOfCrew, Recipe
+from azcore.selfplay.jobs import JobContext
+from azcore.selfplay.member import Recipe, SelfPlayMember
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.weights import Weights
 from azcore.storage.starts import Starts
@@ -99,7 +99,7 @@ class RecipeOfRun(Recipe):
     settings: RunSettings
     servers: Sequence[str] = ()
 
-    def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
+    def build(self, numbers: Sequence[int], process: int) -> SelfPlayMember:
         device = device_of_member(self.settings.device, process)
         evaluation = replace(self.settings.evaluation, threads=self.threads(len(numbers)))
         require_runnable(evaluation.backend, device)
@@ -111,7 +111,7 @@ class RecipeOfRun(Recipe):
         actor = make_actor(settings, settings.selfplay, first, starts, numbers)
         actor.compile(process)
         unpack = unpacker(settings, network)
-        return MemberOfCrew(actor, Workplace(settings.game, unpack, len(numbers)))
+        return SelfPlayMember(actor, JobContext(settings.game, unpack, len(numbers)))
 
     def threads(self, workers: int) -> int:
         """Cores for the networks of this many workers: their share of the run's."""

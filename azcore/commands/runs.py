@@ -14,8 +14,8 @@ from azcore.commands.console import table_console
 from azcore.commands.result import write_result
 from azcore.report.summary import Summary, summary_of
 from azcore.settings import Checked, build, one_of
-from azcore.storage.changes import printable
 from azcore.storage.run_directory import runs_inside
+from azcore.storage.untrusted import printable
 
 SORTS: dict[str, Callable[[Summary], float]] = {  # the highest comes first
     "newest": lambda run: run.changed or 0.0,

@@ -26,7 +26,7 @@ from azcore.errors import CheckpointError, GameFileError
 from azcore.learner.ratio import Ratio
 from azcore.learner.sources import GameSource
 from azcore.learner.team import ALONE, Share, Team
-from azcore.selfplay.crew import Amount, without_ended
+from azcore.selfplay.pool import Amount, without_ended
 from azcore.storage.checkpoint import source_state
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game

@@ -22,7 +22,7 @@ from azcore.errors import CheckpointError, SettingError
 from azcore.game import Game
 from azcore.learner.sources import GameSource, Progress
 from azcore.search.evaluators import Evaluator
-from azcore.selfplay.crew import ActorStatistics, Amount
+from azcore.selfplay.pool import ActorStatistics, Amount
 from azcore.settings import ONE_OR_MORE, Checked, build_group, one_of, require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord

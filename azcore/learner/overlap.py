@@ -18,12 +18,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from azcore.learner.sources import Progress, SelfPlay
-from azcore.selfplay.crew import (
+from azcore.selfplay.pool import (
     NOTHING,
     ActorStatistics,
     Amount,
-    Crew,
     RoundsUnderWay,
+    WorkerPool,
 )
 from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
@@ -36,17 +36,17 @@ class OverlappingSelfPlay(SelfPlay):
     """Self-play on its own thread, paused only within `at_rest`.
 
     Args:
-        crew: plays the games.
+        pool: plays the games.
         window: the latest games, which determine the resignation threshold.
         weights_in_play: returns the weights for the next games.
     """
 
     def __init__(
-        self, *, crew: Crew, window: ReplayBuffer, weights_in_play: Callable[[], Weights]
+        self, *, pool: WorkerPool, window: ReplayBuffer, weights_in_play: Callable[[], Weights]
     ) -> None:
-        super().__init__(crew=crew, window=window, weights_in_play=weights_in_play)
-        self._playing = _FreePlay(crew)
-        self._has_newest = False  # whether the crew has this generation's weights
+        super().__init__(pool=pool, window=window, weights_in_play=weights_in_play)
+        self._playing = _FreePlay(pool)
+        self._has_newest = False  # whether the pool has this generation's weights
 
     def deliver_to(self, store: Callable[[list[GameRecord]], None]) -> None:
         self._playing.store = store
@@ -69,7 +69,7 @@ class OverlappingSelfPlay(SelfPlay):
         it has played since it last got weights.
         """
         if not self._has_newest:
-            self._crew.set_weights(self._weights_in_play(), self._find_threshold())
+            self._pool.set_weights(self._weights_in_play(), self._find_threshold())
             self._has_newest = True
 
     @contextmanager
@@ -86,15 +86,15 @@ class OverlappingSelfPlay(SelfPlay):
 
 
 class _FreePlay:
-    """Begins rounds of a crew: each worker's next as soon as its last one ends, without waiting.
+    """Begins rounds of a pool: each worker's next as soon as its last one ends, without waiting.
 
     Args:
-        crew: to play.
+        pool: to play.
     """
 
-    def __init__(self, crew: Crew) -> None:
+    def __init__(self, pool: WorkerPool) -> None:
         self.store: Callable[[list[GameRecord]], None]
-        self._crew = crew
+        self._pool = pool
         self._changed = threading.Condition()  # guards all below
         self._made = NOTHING  # since the last call of `allow`
         self._most = NOTHING
@@ -164,14 +164,14 @@ class _FreePlay:
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
-        self._crew.leave_rounds()
+        self._pool.leave_rounds()
         self._thread.join()
 
     # -- on its thread ----------------------------------------------------------------------------
 
     def _run(self) -> None:
-        running = RoundsUnderWay(self._crew)
-        idle = set(range(len(self._crew.settings.shares())))
+        running = RoundsUnderWay(self._pool)
+        idle = set(range(len(self._pool.settings.shares())))
         try:
             while self._may_begin(running.count > 0) or running.count:
                 began = time.perf_counter()
@@ -186,7 +186,7 @@ class _FreePlay:
         except BaseException as error:
             with self._changed:
                 self._error = None if self._is_over else error
-            self._crew.leave_rounds()
+            self._pool.leave_rounds()
             while running.count:
                 with suppress(Exception):  # another error is reported already
                     self._store_all(running.ended())

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from azcore.selfplay import resignation
-from azcore.selfplay.crew import ActorStatistics, Amount, Crew
+from azcore.selfplay.pool import ActorStatistics, Amount, WorkerPool
 from azcore.selfplay.sizes import many_legal
 from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
@@ -77,10 +77,10 @@ class GameSource(ABC):
 
 
 class SelfPlay(GameSource):
-    """A crew that plays games against itself.
+    """A pool that plays games against itself.
 
     Args:
-        crew: plays the games.
+        pool: plays the games.
         window: the latest games, which determine the resignation threshold.
         weights_in_play: returns the weights for the next games.
     """
@@ -88,23 +88,23 @@ class SelfPlay(GameSource):
     def __init__(
         self,
         *,
-        crew: Crew,
+        pool: WorkerPool,
         window: ReplayBuffer,
         weights_in_play: Callable[[], Weights],
     ) -> None:
-        self._crew, self._window, self._weights_in_play = crew, window, weights_in_play
+        self._pool, self._window, self._weights_in_play = pool, window, weights_in_play
         self._threshold: float | None = None  # of resignation, in the current generation
 
     def new_games(self, wanted: Amount, progress: Progress) -> list[GameRecord]:
-        self._crew.set_weights(self._weights_in_play(), self._find_threshold())
-        return self._crew.play(wanted.positions, progress, num_games=wanted.games)
+        self._pool.set_weights(self._weights_in_play(), self._find_threshold())
+        return self._pool.play(wanted.positions, progress, num_games=wanted.games)
 
     def longest_in_play(self) -> int:
-        return self._crew.longest_in_play()
+        return self._pool.longest_in_play()
 
     def _find_threshold(self) -> float | None:
         """The resignation threshold for the next games."""
-        settings = self._crew.settings
+        settings = self._pool.settings
         if settings.resignation:
             self._threshold = resignation.threshold(
                 self._played_out(), settings.resignation_false_positives
@@ -113,11 +113,11 @@ class SelfPlay(GameSource):
 
     def _played_out(self) -> Iterator[GameRecord]:
         """The latest games on which to measure resignation; older ones reflect older weights."""
-        return islice(self._window.played_out(), self._crew.settings.resignation_games)
+        return islice(self._window.played_out(), self._pool.settings.resignation_games)
 
     def take_statistics(self) -> ActorStatistics:
-        statistics = self._crew.statistics
-        self._crew.reset_statistics()
+        statistics = self._pool.statistics
+        self._pool.reset_statistics()
         return statistics
 
     def metrics(self, games: list[GameRecord]) -> dict[str, float]:
@@ -134,17 +134,17 @@ class SelfPlay(GameSource):
         return {**row, "resign_false_positives": found.share} if found.resigned else row
 
     def in_words(self) -> str:
-        legal = many_legal(self._crew.game)
+        legal = many_legal(self._pool.game)
         return (
-            f"{self._crew.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
+            f"{self._pool.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
             "actions a position"
         )
 
     def state_dict(self) -> dict[str, Any]:
-        return self._crew.state_dict()
+        return self._pool.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._crew.load_state_dict(state)
+        self._pool.load_state_dict(state)
 
     def close(self) -> None:
-        self._crew.close()
+        self._pool.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from azcore.library.html import escaped, table_of
+from azcore.storage.untrusted import printable
 
 ROWS = 12  # shown; a longer table shows its first and last ones
 WIDEST = 40  # letters of a cell
@@ -87,8 +88,3 @@ def cell_text(cell: Any) -> str:
     text = f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
     text = printable(text)
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
-
-
-def printable(text: str) -> str:
-    """A text without control characters that could steer a terminal: runs are untrusted."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)

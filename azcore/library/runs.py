@@ -20,7 +20,7 @@ from azcore.game.faults import game_faults
 from azcore.game.registry import received
 from azcore.learner.module import LearnerModule
 from azcore.library import lessons
-from azcore.library.columns import Columns, printable
+from azcore.library.columns import Columns
 from azcore.library.html import facts_of, tag
 from azcore.library.lessons import Batches
 from azcore.library.player import Player, load
@@ -33,6 +33,7 @@ from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import own_settings
+from azcore.storage.untrusted import printable
 
 COUNTS = ("generation", "step", "games", "positions", "evaluations")
 HEIGHT = 640  # pixels of a report in a notebook

@@ -8,7 +8,7 @@ every layer.
 If the weights do not change, a game depends only on them, the resignation threshold, the seed and
 its index, up to the network's rounding in batches: random numbers come from counters. A game that
 branches off also depends on the game before it in its slot. A search tree never outlives the
-weights that evaluated it. `azcore.selfplay.crew` explains which games end in a call of `play`.
+weights that evaluated it. `azcore.selfplay.pool` explains which games end in a call of `play`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from azcore.game import Game
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import Evaluator
 from azcore.search.settings import SearchSettings
-from azcore.selfplay.crew import ActorStatistics, Crew
+from azcore.selfplay.pool import ActorStatistics, WorkerPool
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.weights import Weights
 from azcore.selfplay.worker import Worker, WorkerStatistics
@@ -29,7 +29,7 @@ from azcore.storage.game_record import GameRecord
 from azcore.storage.starts import Starts
 
 
-class Actor(Crew):
+class Actor(WorkerPool):
     """Plays games against itself.
 
     Args:

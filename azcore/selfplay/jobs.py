@@ -1,6 +1,6 @@
 """Jobs: work besides self-play, such as parts of a match, done where games are played.
 
-A job is pickled and travels to a workplace: a thread of this process, a process of a crew, or an
+A job is pickled and travels to a slot: a thread of this process, a process of a pool, or an
 actor of a cluster. It depends only on itself and the weights sent with it, so a lost job can be
 done again elsewhere with the same result.
 """
@@ -28,22 +28,22 @@ class Job(ABC, Generic[Result]):
     """Work that can be pickled, as can its result."""
 
     @abstractmethod
-    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> Result:
+    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> Result:
         """Do the work, on any thread.
 
         Args:
             place: provides what it needs.
             weights: packed, see `Weights.packed`.
-            tell: called with its progress; raises `LeftWorkplaceError` if nobody waits any more for
+            tell: called with its progress; raises `JobCancelledError` if nobody waits any more for
                 the result.
         """
 
 
-class LeftWorkplaceError(Exception):
+class JobCancelledError(Exception):
     """Nobody waits for this job any more."""
 
 
-class Workplace:
+class JobContext:
     """What jobs need at the place where they are done.
 
     Attributes:
@@ -69,12 +69,12 @@ class Workplace:
         """Do a job on this thread.
 
         Raises:
-            LeftWorkplaceError: `leave` was called.
+            JobCancelledError: `leave` was called.
         """
 
         def told(done: int) -> None:
             if self._is_left:
-                raise LeftWorkplaceError
+                raise JobCancelledError
             tell(done)
 
         self._own.keys = set()
@@ -104,8 +104,8 @@ class Workplace:
         self._is_left = True
 
 
-class Workplaces(ABC):
-    """All workplaces of a run.
+class JobSlots(ABC):
+    """The slots of a run: each does one job at a time.
 
     Attributes:
         count: of concurrent jobs; jobs of one number are done one after another.
@@ -124,7 +124,7 @@ class Workplaces(ABC):
         """Begin a job.
 
         Args:
-            number: of the workplace, 0 to `count` - 1.
+            number: of the slot, 0 to `count` - 1.
             job: to do.
             weights: published ones.
             tell: called, on any thread, with the progress; never called in a cluster, which reports
@@ -136,7 +136,7 @@ class Workplaces(ABC):
         """Let running jobs end soon, with an error; begin no more."""
 
 
-class ThreadWorkplaces(Workplaces):
+class ThreadSlots(JobSlots):
     """Threads of this process.
 
     Args:
@@ -144,7 +144,7 @@ class ThreadWorkplaces(Workplaces):
         count: of threads.
     """
 
-    def __init__(self, place: Workplace, count: int) -> None:
+    def __init__(self, place: JobContext, count: int) -> None:
         self.count = count
         self._place = place
         self._threads = [ThreadPoolExecutor(1, "job") for _ in range(count)]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from azcore.errors import AzcoreError
 from azcore.game import hangs
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.jobs import Job, Tell, Workplace
+from azcore.selfplay.jobs import Job, JobContext, Tell
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
 
@@ -39,19 +39,19 @@ class Member:
     """The methods that a request can call.
 
     Args:
-        workplace: provides what jobs need.
+        context: provides what jobs need.
     """
 
-    def __init__(self, workplace: Workplace) -> None:
-        self._workplace = workplace
+    def __init__(self, context: JobContext) -> None:
+        self._context = context
 
     def job(self, tell: Tell, worker: int, job: Job[Any], *weights: bytes) -> Any:
         """Do a job alongside this `worker`, counted among those of this process."""
-        return self._workplace.do(job, weights, tell)
+        return self._context.do(job, weights, tell)
 
     def leave(self) -> None:
         """Leave all current work at once."""
-        self._workplace.leave()
+        self._context.leave()
 
 
 class Recipe(ABC):
@@ -67,16 +67,16 @@ class Recipe(ABC):
         """
 
 
-class MemberOfCrew(Member):
+class SelfPlayMember(Member):
     """A member with self-play workers.
 
     Args:
         actor: has the workers of this process.
-        workplace: provides what jobs need, and unpacks weights.
+        context: provides what jobs need, and unpacks weights.
     """
 
-    def __init__(self, actor: Actor, workplace: Workplace) -> None:
-        super().__init__(workplace)
+    def __init__(self, actor: Actor, context: JobContext) -> None:
+        super().__init__(context)
         self._actor = actor
 
     def round(self, worker: int) -> Round:
@@ -86,10 +86,10 @@ class MemberOfCrew(Member):
         return Round(records, statistics, self._actor.longest_in_play())
 
     def weights(self, packed: bytes, version: int, resign_threshold: float | None) -> None:
-        self._actor.set_weights(self._workplace.unpack(packed, version), resign_threshold)
+        self._actor.set_weights(self._context.unpack(packed, version), resign_threshold)
 
     def states(self) -> bytes:
-        """Pickled: the crew keeps them in case of a loss, and seldom unpacks them."""
+        """Pickled: the pool keeps them in case of a loss, and seldom unpacks them."""
         return pickle.dumps(self._actor.worker_states())
 
     def load(self, states: bytes) -> None:
@@ -103,12 +103,12 @@ class MemberOfCrew(Member):
         super().leave()
 
 
-ROUND, JOB = MemberOfCrew.round.__name__, Member.job.__name__
+ROUND, JOB = SelfPlayMember.round.__name__, Member.job.__name__
 # Requests that a restarted member gets again, although they have been answered.
-CHANGING = (ROUND, MemberOfCrew.weights.__name__, MemberOfCrew.load.__name__)
+CHANGING = (ROUND, SelfPlayMember.weights.__name__, SelfPlayMember.load.__name__)
 
 
-class Desk:
+class RequestServer:
     """Answers requests as if they ran one after another; rounds run concurrently.
 
     Jobs run alongside, one at a time for each worker.

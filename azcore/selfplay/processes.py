@@ -20,8 +20,8 @@ from multiprocessing.connection import Connection
 from typing import Protocol
 
 from azcore.game.crashes import likely_cause_of
-from azcore.selfplay.member import Answer, Desk, Recipe, Request
-from azcore.selfplay.remote import Link, LostMemberError, Quarters
+from azcore.selfplay.member import Answer, Recipe, Request, RequestServer
+from azcore.selfplay.remote import Channel, Launcher, LostMemberError
 
 
 class Closable(Protocol):
@@ -30,7 +30,7 @@ class Closable(Protocol):
     def close(self) -> None: ...
 
 
-class ProcessQuarters(Quarters):
+class ProcessLauncher(Launcher):
     """Processes on this machine.
 
     Args:
@@ -50,8 +50,8 @@ class ProcessQuarters(Quarters):
         self.count, self._environment = count, environment or {}
         self._servers = servers
 
-    def link(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Link:
-        return ProcessLink((recipe, numbers, member), self._environment)
+    def channel(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
+        return ProcessChannel((recipe, numbers, member), self._environment)
 
     def published(self, packed: bytes) -> bytes:
         return packed
@@ -61,12 +61,12 @@ class ProcessQuarters(Quarters):
             server.close()
 
 
-class ProcessLink(Link):
+class ProcessChannel(Channel):
     """A process and the connection to it.
 
     Args:
-        what: the arguments of its `Desk`.
-        environment: see `ProcessQuarters`.
+        what: the arguments of its `RequestServer`.
+        environment: see `ProcessLauncher`.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ def serve(descriptor: int) -> None:
     """The main function of such a process: answer all requests.
 
     Args:
-        descriptor: of the connection to the crew.
+        descriptor: of the connection to the pool.
     """
     connection, sending = Connection(descriptor), threading.Lock()
 
@@ -159,7 +159,7 @@ def serve(descriptor: int) -> None:
         with sending:
             connection.send(answer)
 
-    desk = Desk(*connection.recv())
-    with contextlib.suppress(EOFError, OSError):  # the crew is gone
+    server = RequestServer(*connection.recv())
+    with contextlib.suppress(EOFError, OSError):  # the pool is gone
         while True:
-            desk.ask(connection.recv(), send)
+            server.ask(connection.recv(), send)

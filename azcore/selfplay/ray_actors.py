@@ -1,7 +1,7 @@
 """Members in actors of a Ray cluster: on this machine, or on many.
 
 Each member has an actor as its home. Ray places it where its resources are free, and the weights
-go through Ray's object store, once for each version. Losing an actor or a node is losing a link,
+go through Ray's object store, once for each version. Losing an actor or a node is losing a channel,
 see `azcore.selfplay.remote`. If a member's home waits too long for a place, the member is a guest
 in another's actor; it returns home with the next weights. So all games continue whatever nodes
 come and go, and equal those that threads play.
@@ -23,17 +23,17 @@ from typing import Any
 
 from azcore.errors import LostProcessError, SettingError
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.member import Answer, Desk, Recipe, Request
+from azcore.selfplay.member import Answer, Recipe, Request, RequestServer
 from azcore.selfplay.ray_cluster import RayCluster
-from azcore.selfplay.remote import Link, LostMemberError, MovedMemberError, Quarters
+from azcore.selfplay.remote import Channel, Launcher, LostMemberError, MovedMemberError
 from azcore.version import __version__
 
-OPEN, SHUT = "open", "shut"  # requests to a `Host` besides the methods of `Member`
+OPEN, SHUT = "open", "shut"  # requests to a `ServingActor` besides the methods of `Member`
 LOOK_AGAIN = 0.5  # seconds between attempts to find a place
 Done = tuple[bool, Any]  # True: a method's result, False: its error
 
 
-class RayQuarters(Quarters):
+class RayLauncher(Launcher):
     """Actors of a Ray cluster.
 
     Args:
@@ -68,21 +68,21 @@ class RayQuarters(Quarters):
             "scheduling_strategy": "SPREAD",
             "runtime_env": {"env_vars": environment or {}},
         }
-        self._hosts = Hosts(cluster, options, count, placement.wait, say)
+        self._actors = Actors(cluster, options, count, placement.wait, say)
         try:
-            self._hosts.wait_for_one()
+            self._actors.wait_for_one()
         except BaseException:
-            self._hosts.close()
+            self._actors.close()
             raise
 
-    def link(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Link:
-        return RayLink(self._hosts, (recipe, numbers, member))
+    def channel(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
+        return RayChannel(self._actors, (recipe, numbers, member))
 
     def published(self, packed: bytes) -> Any:
-        return self._hosts.cluster.ray.put(packed)  # arrives as the bytes, as an argument
+        return self._actors.cluster.ray.put(packed)  # arrives as the bytes, as an argument
 
     def close(self) -> None:
-        self._hosts.close()
+        self._actors.close()
 
 
 class PlacedActor:
@@ -97,13 +97,13 @@ class PlacedActor:
         handle: Ray's.
         is_ready: whether it has a place and has started.
         failure: why it is lost; None: not lost.
-        links: that lead to it.
+        channels: that lead to it.
     """
 
     def __init__(self, cluster: RayCluster, options: dict[str, Any], since: float) -> None:
         self._cluster = cluster
-        self.handle = cluster.ray.remote(Host).options(**options).remote(__version__)
-        self.since, self.is_ready, self.links = since, False, 0
+        self.handle = cluster.ray.remote(ServingActor).options(**options).remote(__version__)
+        self.since, self.is_ready, self.channels = since, False, 0
         self.failure: str | None = None
         self.handle.begun.remote().future().add_done_callback(self._on_begun)
 
@@ -127,8 +127,8 @@ class PlacedActor:
         return self.is_ready and self.failure is None
 
 
-class Hosts:
-    """The actors of a crew: the home of each member.
+class Actors:
+    """The actors of a pool: the home of each member.
 
     Args:
         cluster: to place them in; closed with them.
@@ -151,13 +151,13 @@ class Hosts:
         self._lock = threading.Lock()
         self._homes = [self._placed(time.monotonic()) for _ in range(count)]
         self._is_closed = False
-        self.links: set[RayLink] = set()
+        self.channels: set[RayChannel] = set()
         cluster.head.watch(say, self._lose)
 
     def _lose(self, error: LostProcessError) -> None:
         """Answer all open requests with an error."""
-        for link in list(self.links):
-            link.fail(error)
+        for channel in list(self.channels):
+            channel.fail(error)
 
     def _placed(self, since: float) -> PlacedActor:
         self.cluster.head.require()  # else Ray would wait for it while we hold our lock
@@ -212,7 +212,7 @@ class Hosts:
 
     def _other(self, number: int) -> PlacedActor | None:
         others = [home for n, home in enumerate(self._homes) if n != number and home.is_usable]
-        return min(others, key=lambda other: other.links, default=None)
+        return min(others, key=lambda other: other.channels, default=None)
 
     def leave(self, number: int) -> bool:
         """Whether a member should leave its home, which has no place; drops calls there."""
@@ -235,28 +235,28 @@ class Hosts:
             self.cluster.close()
 
 
-class RayLink(Link):
-    """A `Desk` in an actor.
+class RayChannel(Channel):
+    """A `RequestServer` in an actor.
 
     Args:
-        hosts: the actors.
-        what: the arguments of the desk.
+        actors: the actors.
+        what: the arguments of the server.
     """
 
     _ids = itertools.count()
 
-    def __init__(self, hosts: Hosts, what: tuple[Recipe, Sequence[int], int]) -> None:
-        self._hosts, self._number = hosts, what[2]
-        self._actor = hosts.place_for(self._number)
-        self._actor.links += 1
-        self._is_home = self._actor is hosts.home(self._number)
-        self._desk = next(RayLink._ids)
+    def __init__(self, actors: Actors, what: tuple[Recipe, Sequence[int], int]) -> None:
+        self._actors, self._number = actors, what[2]
+        self._actor = actors.place_for(self._number)
+        self._actor.channels += 1
+        self._is_home = self._actor is actors.home(self._number)
+        self._server = next(RayChannel._ids)
         self._turns = itertools.count()
         self._arrived: queue.SimpleQueue[tuple[int, Future[Done]] | Exception | None] = (
             queue.SimpleQueue()
         )
         self._is_told = False
-        hosts.links.add(self)
+        actors.channels.add(self)
         self._call(-1, OPEN, what)
 
     def send(self, request: Request) -> None:
@@ -265,7 +265,7 @@ class RayLink(Link):
     def _call(self, number: int, method: str, values: tuple[Any, ...]) -> None:
         try:
             ask = self._actor.handle.ask.remote
-            done = ask(self._desk, next(self._turns), method, *values).future()
+            done = ask(self._server, next(self._turns), method, *values).future()
         except Exception as error:
             done = Future()
             done.set_exception(error)
@@ -290,24 +290,24 @@ class RayLink(Link):
         """Seconds to wait for an answer before trying another place; None: forever."""
         if self._actor.is_ready:
             return None
-        return max(LOOK_AGAIN, self._actor.since + self._hosts.wait - time.monotonic())
+        return max(LOOK_AGAIN, self._actor.since + self._actors.wait - time.monotonic())
 
     def _look_elsewhere(self) -> None:
         if self._actor.is_ready or self._actor.failure is not None:
             return
-        if self._hosts.leave(self._number):
+        if self._actors.leave(self._number):
             raise MovedMemberError("has no free slot; its games move to another actor")
         if not self._is_told:
             self._is_told = True
-            self._hosts.say(
-                f"self-play actor {self._number} waits for a free slot: {self._hosts.needs()}"
+            self._actors.say(
+                f"self-play actor {self._number} waits for a free slot: {self._actors.needs()}"
             )
 
     def _result(self, done: Future[Done]) -> Done:
         error = done.exception()
         if error is None:
             return done.result()
-        errors = self._hosts.cluster.ray.exceptions
+        errors = self._actors.cluster.ray.exceptions
         if isinstance(error, errors.RayTaskError) or not isinstance(error, errors.RayError):
             if isinstance(getattr(error, "cause", None), errors.RaySystemError):
                 raise SettingError(
@@ -319,9 +319,9 @@ class RayLink(Link):
         raise LostMemberError(_how(error))
 
     def end(self) -> None:
-        self._hosts.links.discard(self)
+        self._actors.channels.discard(self)
         self._arrived.put(None)
-        self._actor.links -= 1
+        self._actor.channels -= 1
         if self._actor.failure is None:
             self._call(-1, SHUT, ())
 
@@ -329,7 +329,7 @@ class RayLink(Link):
         self._arrived.put(error)
 
     def is_better_elsewhere(self) -> bool:
-        return not self._is_home and self._hosts.home(self._number).is_usable
+        return not self._is_home and self._actors.home(self._number).is_usable
 
 
 def _how(error: BaseException) -> str:
@@ -346,8 +346,8 @@ def _how(error: BaseException) -> str:
 # -- in the cluster --------------------------------------------------------------------------------
 
 
-class Host:
-    """An actor: a process of the cluster with the desks of one or more members.
+class ServingActor:
+    """An actor: a process of the cluster with the servers of one or more members.
 
     Calls may arrive out of order, so each has a turn.
 
@@ -362,36 +362,36 @@ class Host:
                 f"azcore must be {version} on every node of the Ray cluster, as at the run, "
                 f"got {__version__}"
             )
-        self._desks: dict[int, _TurnsOfDesk] = {}
+        self._servers: dict[int, _OrderedServer] = {}
 
     async def begun(self) -> None:
         """Answer once the actor has started."""
 
-    async def ask(self, desk: int, turn: int, method: str, *values: Any) -> Done:
-        """The answer to a request to a desk.
+    async def ask(self, server: int, turn: int, method: str, *values: Any) -> Done:
+        """The answer to a request to a server.
 
         Args:
-            desk: its number.
-            turn: the number of the call among those to this desk.
+            server: its number.
+            turn: the number of the call among those to this server.
             method: of `Member`, or OPEN or SHUT.
             values: of the request.
         """
         if self._wrong is not None:
             return False, self._wrong
-        done = await self._desks.setdefault(desk, _TurnsOfDesk()).ask(turn, method, values)
+        done = await self._servers.setdefault(server, _OrderedServer()).ask(turn, method, values)
         if method == SHUT:
-            del self._desks[desk]
+            del self._servers[server]
         return done
 
 
-class _TurnsOfDesk:
-    """A desk that gets requests in the order of turns, on its own thread."""
+class _OrderedServer:
+    """A server that gets requests in the order of turns, on its own thread."""
 
     def __init__(self) -> None:
-        self._desk: Desk
+        self._server: RequestServer
         self._turn = 0
         self._waiting: dict[int, asyncio.Future[None]] = {}
-        self._thread = ThreadPoolExecutor(1, "desk")
+        self._thread = ThreadPoolExecutor(1, "server")
 
     async def ask(self, turn: int, method: str, values: tuple[Any, ...]) -> Done:
         if turn != self._turn:
@@ -409,11 +409,11 @@ class _TurnsOfDesk:
     def _do(self, method: str, values: tuple[Any, ...], answer: Future[Answer]) -> None:
         try:
             if method == OPEN:
-                self._desk = Desk(*values)
+                self._server = RequestServer(*values)
             elif method == SHUT:
-                self._desk.close()
+                self._server.close()
             else:
-                self._desk.ask((0, method, values), lambda told: _finally(told, answer))
+                self._server.ask((0, method, values), lambda told: _finally(told, answer))
                 return
             answer.set_result((0, True, None))
         except Exception as error:  # our bug

@@ -65,7 +65,7 @@ class RayCluster:
         for name, value in {**ENVIRONMENT, **own}.items():
             os.environ.setdefault(name, value)
         self._folder: str | None = None
-        self.head = Head(None, 0.0)
+        self.head = HeadNode(None, 0.0)
         atexit.register(self._leave)  # registered before Ray's own, so called after it
         try:
             import ray
@@ -76,7 +76,7 @@ class RayCluster:
         self.ray: Any = ray
         self._is_ours = not ray.is_initialized()
         if not self._is_ours:
-            self.head = Head.of(ray, address)
+            self.head = HeadNode.of(ray, address)
             return
         if address:
             _require_answer(address, wait)
@@ -94,7 +94,7 @@ class RayCluster:
                 where = f"backend.address={address or 'null'}"
                 raise SettingError(f"{where}: Ray does not start: {_reason(str(error))}") from error
         _silence(ray)
-        self.head = Head.of(ray, address)
+        self.head = HeadNode.of(ray, address)
 
     def most(self) -> tuple[float, float]:
         """CPUs and GPUs of the node with the most of them; 0 without a node."""
@@ -129,7 +129,7 @@ class RayCluster:
                 shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class Head:
+class HeadNode:
     """The head of a cluster, without which Ray continues for a while and then kills the process.
 
     Args:
@@ -145,7 +145,7 @@ class Head:
         self._is_left = threading.Event()
 
     @classmethod
-    def of(cls, ray: Any, address: str | None) -> Head:
+    def of(cls, ray: Any, address: str | None) -> HeadNode:
         """The head of Ray's connection, with half of Ray's own patience."""
         name, seconds = OF_RAY
         patience = float(os.environ.get(name, seconds)) / 2
@@ -270,6 +270,6 @@ def signals_kept() -> Iterator[None]:
 def _silence(ray: Any) -> None:
     """Keep the cluster's reports of lost nodes, a page each, off standard output.
 
-    Ray prints them even when it should print nothing; the crew reports their effect on the run.
+    Ray prints them even when it should print nothing; the pool reports their effect on the run.
     """
     ray._private.worker.print_to_stdstream = lambda *_, **__: None

@@ -1,14 +1,14 @@
-"""A crew whose workers run elsewhere, in members that links lead to.
+"""A pool whose workers run elsewhere, in members that channels lead to.
 
 Each member has some of the run's workers, with the numbers that they would have here, so the number
 and place of members do not change the games.
 
-The crew restarts a lost member. It remembers its requests since the member last got weights: the
+The pool restarts a lost member. It remembers its requests since the member last got weights: the
 games in play at that moment, the weights, and rounds. It repeats all of them and drops answers that
 it already has. Since a game is a function of weights, seed and index, the new member plays what the
-lost one played: the loss costs time, but no game. The crew also repeats jobs without an answer.
+lost one played: the loss costs time, but no game. The pool also repeats jobs without an answer.
 
-`processes.py` and `ray_actors.py` implement links.
+`processes.py` and `ray_actors.py` implement channels.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import Any
 
 from azcore.errors import LostProcessError
 from azcore.game import Game
-from azcore.selfplay.crew import ActorStatistics, Crew, MemberStatistics
-from azcore.selfplay.jobs import Job, Result, Tell, Workplaces
+from azcore.selfplay.jobs import Job, JobSlots, Result, Tell
 from azcore.selfplay.member import CHANGING, JOB, ROUND, Answer, Recipe, Request, Round
+from azcore.selfplay.pool import ActorStatistics, MemberStatistics, WorkerPool
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.weights import Weights
 from azcore.selfplay.worker import WorkerStatistics
@@ -34,7 +34,7 @@ from azcore.storage.game_record import GameRecord
 
 
 class LostMemberError(Exception):
-    """A link's member is lost; the text is how it ended, such as `by signal 9`.
+    """A channel's member is lost; the text is how it ended, such as `by signal 9`.
 
     Args:
         how: how it ended.
@@ -50,7 +50,7 @@ class MovedMemberError(Exception):
     """A member has to start elsewhere through no fault of its own; the text is the reason."""
 
 
-class Link(ABC):
+class Channel(ABC):
     """A connection to one member, which starts and ends with it.
 
     `RemoteMember` calls all methods but `receive` under a lock, so only `receive`, which it calls
@@ -76,10 +76,10 @@ class Link(ABC):
 
     @abstractmethod
     def is_better_elsewhere(self) -> bool:
-        """Whether a new link would now lead to a better place for the member."""
+        """Whether a new channel would now lead to a better place for the member."""
 
 
-class Quarters(ABC):
+class Launcher(ABC):
     """Where members run: processes of this machine, or actors of a cluster.
 
     Attributes:
@@ -91,8 +91,8 @@ class Quarters(ABC):
     count: int
 
     @abstractmethod
-    def link(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Link:
-        """A new link to a new member.
+    def channel(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
+        """A new channel to a new member.
 
         Args:
             recipe: builds it.
@@ -110,7 +110,7 @@ class Quarters(ABC):
 
 
 def members_in(
-    quarters: Quarters,
+    launcher: Launcher,
     recipe: Recipe,
     workers: int,
     work: str,
@@ -120,7 +120,7 @@ def members_in(
     """New members, which share the workers.
 
     Args:
-        quarters: where they run.
+        launcher: where they run.
         recipe: builds them.
         workers: how many; at least one for each member.
         work: their purpose, part of their names.
@@ -128,29 +128,29 @@ def members_in(
         say: called with a sentence about each loss, on any thread.
     """
 
-    def linked(member: int, numbers: Sequence[int]) -> Callable[[], Link]:
-        return lambda: quarters.link(recipe, numbers, member)
+    def connected(member: int, numbers: Sequence[int]) -> Callable[[], Channel]:
+        return lambda: launcher.channel(recipe, numbers, member)
 
     members: list[RemoteMember] = []
     try:
-        for number, numbers in enumerate(divided(workers, quarters.count)):
-            name = f"{work} {quarters.called} {number}"
-            members.append(RemoteMember(name, numbers, linked(number, numbers), restarts, say))
+        for number, numbers in enumerate(divided(workers, launcher.count)):
+            name = f"{work} {launcher.called} {number}"
+            members.append(RemoteMember(name, numbers, connected(number, numbers), restarts, say))
     except BaseException:
         for member in members:
             member.close()
-        quarters.close()
+        launcher.close()
         raise
     return members
 
 
-class RemoteCrew(Crew):
+class RemotePool(WorkerPool):
     """Remote workers; unless it is closed, they run until this process ends.
 
     Args:
         game: in the form that self-play uses.
         settings: number of games and workers, and how moves are chosen.
-        quarters: where they run; closed with the crew.
+        launcher: where they run; closed with the pool.
         recipe: builds them.
         restarts: see `members_in`.
         say: see `members_in`.
@@ -161,7 +161,7 @@ class RemoteCrew(Crew):
         *,
         game: Game,
         settings: SelfPlaySettings,
-        quarters: Quarters,
+        launcher: Launcher,
         recipe: Recipe,
         restarts: int,
         say: Callable[[str], None],
@@ -169,8 +169,8 @@ class RemoteCrew(Crew):
         super().__init__()
         self.game, self.settings = game, settings
         workers = len(settings.shares())
-        self._members = members_in(quarters, recipe, workers, "self-play", restarts, say)
-        self._workplaces = RemoteWorkplaces(quarters, self._members)
+        self._members = members_in(launcher, recipe, workers, "self-play", restarts, say)
+        self._slots = RemoteSlots(launcher, self._members)
         self._places = places_of(self._members)
         self._states: list[bytes] | None = None  # of each member, see `Member`; None: outdated
         self._longest = [0] * len(self._places)  # plies, of the games of each worker's member
@@ -179,7 +179,7 @@ class RemoteCrew(Crew):
         self.reset_statistics()
 
     def set_weights(self, weights: Weights, resign_threshold: float | None = None) -> None:
-        message = (self._workplaces.published(weights.packed()), weights.version, resign_threshold)
+        message = (self._slots.published(weights.packed()), weights.version, resign_threshold)
         states = self._states_of_members()
         given = [
             member.go_on_from(state, message)
@@ -206,14 +206,14 @@ class RemoteCrew(Crew):
         self._members[member].ask(ROUND, local).add_done_callback(on_answer)
         return ended
 
-    def workplaces(self) -> Workplaces:
-        return self._workplaces
+    def slots(self) -> JobSlots:
+        return self._slots
 
     def leave_rounds(self) -> None:
         self.close()  # they hold nothing irreplaceable
 
     def close(self) -> None:
-        self._workplaces.close()
+        self._slots.close()
 
     def bytes_needed(self, legal_actions: int) -> int:
         return sum(self._of_all("bytes_needed", legal_actions))
@@ -286,24 +286,24 @@ class RemoteCrew(Crew):
             self._evaluations = [0] * len(self._members)
 
 
-class RemoteWorkplaces(Workplaces):
+class RemoteSlots(JobSlots):
     """Runs jobs alongside the workers of members, until it is closed.
 
     Args:
-        quarters: where they run; closed with them.
-        members: of a crew, or for jobs alone.
+        launcher: where they run; closed with them.
+        members: of a pool, or for jobs alone.
 
     Attributes:
-        quarters: as above.
+        launcher: as above.
     """
 
-    def __init__(self, quarters: Quarters, members: Sequence[RemoteMember]) -> None:
-        self.quarters, self._members = quarters, members
+    def __init__(self, launcher: Launcher, members: Sequence[RemoteMember]) -> None:
+        self.launcher, self._members = launcher, members
         self._places = places_of(members)
         self.count = len(self._places)
 
     def published(self, packed: bytes) -> Any:
-        return self.quarters.published(packed)
+        return self.launcher.published(packed)
 
     def begin(
         self, number: int, job: Job[Result], weights: Sequence[Any], tell: Tell
@@ -314,7 +314,7 @@ class RemoteWorkplaces(Workplaces):
     def close(self) -> None:
         for member in self._members:
             member.close()
-        self.quarters.close()
+        self.launcher.close()
 
 
 def places_of(members: Sequence[RemoteMember]) -> list[tuple[int, int]]:
@@ -347,7 +347,7 @@ class RemoteMember:
     Args:
         name: of the member.
         numbers: of its workers among those of the run.
-        link: makes a new link to it.
+        channel: makes a new channel to it.
         restarts: see `members_in`.
         say: see `members_in`.
 
@@ -359,13 +359,13 @@ class RemoteMember:
         self,
         name: str,
         numbers: Sequence[int],
-        link: Callable[[], Link],
+        channel: Callable[[], Channel],
         restarts: int,
         say: Callable[[str], None],
     ) -> None:
         self.name, self.numbers = name, numbers
         self.restarted = 0
-        self._new_link, self._restarts, self._say = link, restarts, say
+        self._new_channel, self._restarts, self._say = channel, restarts, say
         self._lock = threading.Lock()  # of all below
         self._requests: list[Request] = []  # requests that change it, to repeat after a loss
         self._open: dict[int, _Open] = {}  # unanswered others, also to repeat
@@ -384,7 +384,7 @@ class RemoteMember:
         Args:
             method: of `Member`.
             values: of the request.
-            tell: called, on another thread, with the progress of a job if the link can report it.
+            tell: called, on another thread, with the progress of a job, where it can be told.
         """
         with self._lock:
             return self._ask(method, values, tell)
@@ -403,8 +403,8 @@ class RemoteMember:
             if weights is None:
                 return self._ask("load", (states,))
             self._requests.append((next(self._next_request), "load", (states,)))
-            if not self._is_closed and self._link.is_better_elsewhere():
-                self._link.end()
+            if not self._is_closed and self._channel.is_better_elsewhere():
+                self._channel.end()
                 self._begin()
             return self._ask("weights", weights)
 
@@ -420,33 +420,33 @@ class RemoteMember:
         else:
             self._open[request[0]] = _Open(request, tell)
         self._asked[request[0]] = answer
-        self._link.send(request)
+        self._channel.send(request)
         return answer
 
     def _begin(self) -> None:
         """Start the member, and repeat the requests to it or its predecessor."""
-        self._link = self._new_link()
+        self._channel = self._new_channel()
         for request in (*self._requests, *(each.request for each in self._open.values())):
-            self._link.send(request)
+            self._channel.send(request)
 
     def _listen(self) -> None:
         while True:
-            link = self._link
+            channel = self._channel
             try:
                 try:
-                    number, is_well, value = link.receive()
+                    number, is_well, value = channel.receive()
                 except (LostMemberError, MovedMemberError) as end:
-                    if self._is_over(link, end):
+                    if self._is_over(channel, end):
                         return
                     continue
             except Exception as error:  # an unreadable answer, or no new member starts
                 self.close(error)
                 return
             if is_well is None:
-                self._tell(link, number, value)
+                self._tell(channel, number, value)
                 continue
             with self._lock:
-                answer = self._asked.pop(number, None) if link is self._link else None
+                answer = self._asked.pop(number, None) if channel is self._channel else None
                 if answer is None:  # asked twice
                     continue
                 self._losses = 0
@@ -456,23 +456,23 @@ class RemoteMember:
             else:
                 answer.set_exception(value)
 
-    def _tell(self, link: Link, number: int, done: int) -> None:
+    def _tell(self, channel: Channel, number: int, done: int) -> None:
         with self._lock:
-            job = self._open.get(number) if link is self._link else None
+            job = self._open.get(number) if channel is self._channel else None
             if job is None:
                 return
             self._losses = job.losses = 0
         if job.tell is not None:
             job.tell(done)
 
-    def _is_over(self, link: Link, end: LostMemberError | MovedMemberError) -> bool:
+    def _is_over(self, channel: Channel, end: LostMemberError | MovedMemberError) -> bool:
         """Restart the lost member; True if it was closed, or lost too often."""
         with self._lock:
             if self._is_closed:
                 return True
-            if link is not self._link:  # it has already started elsewhere
+            if channel is not self._channel:  # it has already started elsewhere
                 return False
-            link.end()
+            channel.end()
             if isinstance(end, MovedMemberError):
                 self._say(f"{self.name} {end}")
                 self._begin()
@@ -507,7 +507,7 @@ class RemoteMember:
         with self._lock:
             if not self._is_closed:
                 self._is_closed, self._why = True, why
-                self._link.end()
+                self._channel.end()
             waiting, self._asked, self._open = list(self._asked.values()), {}, {}
         for answer in waiting:
             answer.set_exception(self._ended())

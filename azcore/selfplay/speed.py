@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from azcore.selfplay.crew import Amount, Crew
+from azcore.selfplay.pool import Amount, WorkerPool
 
 ROUNDS = 4  # minimum per measurement
 
 
-def evaluations_per_s(crew: Crew, seconds: float) -> float:
+def evaluations_per_s(pool: WorkerPool, seconds: float) -> float:
     """The rate at which the network evaluates positions for all workers together.
 
     Measured from the end of the first round until no further round is wanted. So it includes
@@ -19,9 +19,9 @@ def evaluations_per_s(crew: Crew, seconds: float) -> float:
     marks: list[tuple[float, int]] = []
 
     def is_wanted(_made: Amount) -> bool:
-        marks.append((time.perf_counter(), crew.statistics.evaluations))
+        marks.append((time.perf_counter(), pool.statistics.evaluations))
         return len(marks) <= ROUNDS or marks[-1][0] - marks[1][0] < seconds
 
-    crew.play_while(is_wanted)
+    pool.play_while(is_wanted)
     (began, before), (ended, after) = marks[1], marks[-1]
     return (after - before) / (ended - began)

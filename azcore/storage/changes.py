@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from azcore.storage.run_settings import APART, DEFAULT, flat
+from azcore.storage.untrusted import printable
 
 BASE = ("algorithm", "scale")  # on which the defaults depend, as on the game
 CHOICES = ("network.name", "search")  # and on these, which have defaults themselves
@@ -127,8 +128,3 @@ def _assigned(key: str, value: Any) -> str:
 def _word(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return printable(text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…")
-
-
-def printable(text: str) -> str:
-    """The text without control characters that could steer a terminal: runs are untrusted."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)

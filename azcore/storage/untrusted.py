@@ -120,3 +120,8 @@ def shortened(value: object) -> str:
     """An untrusted value, shortened for a message."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which could steer a terminal."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)

@@ -76,7 +76,7 @@ FAULT = 1011
 LOG = logging.getLogger("uvicorn.error")
 
 
-class Guest(Protocol):
+class Session(Protocol):
     """What serves one page for as long as its web socket lasts: `Room`, `Inside` or `Sees`."""
 
     def do(self, order: object) -> None:
@@ -86,7 +86,7 @@ class Guest(Protocol):
         """The page is gone."""
 
 
-MakeRoom = Callable[[Tell, Later], Guest]
+MakeRoom = Callable[[Tell, Later], Session]
 
 
 def make_app(

@@ -15,6 +15,7 @@ from azcore.assembly.pretrained import WORD, shipped
 from azcore.engine.server import Loaded
 from azcore.errors import AzcoreError, SettingError
 from azcore.game import Game
+from azcore.game.contract import PLAIN_FORM
 from azcore.game.registry import installed_games, unprepared
 from azcore.pictures import title_of
 from azcore.report.tables import cell, count, last_of_each, read_rows
@@ -26,7 +27,6 @@ from azcore.web.shared import SharedEvaluator
 
 NO_NETWORK = "search/"  # before a game's name: search without a network
 OF_RUN = "runs/"  # before a run's name in the folder of runs, whatever that is called
-TWIN = "_plain"  # the name of a compiled game's plain form ends in this; one of them is enough
 MOST_RUNS = 40  # the newest
 MOST_LOADED = 8  # networks in memory
 
@@ -209,7 +209,7 @@ class Shelf:
         found = []
         games = installed_games()
         for name in games:
-            if name.endswith(TWIN) and name.removesuffix(TWIN) in games:
+            if name.endswith(PLAIN_FORM) and name.removesuffix(PLAIN_FORM) in games:
                 continue
             try:
                 game = unprepared(name)

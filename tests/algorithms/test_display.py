@@ -19,7 +19,7 @@ from azcore.algorithms.metrics import CURVES, METRICS
 from azcore.arena import spread
 from azcore.commands.train import train
 from azcore.learner import module
-from azcore.selfplay.crew import ActorStatistics, MemberStatistics
+from azcore.selfplay.pool import ActorStatistics, MemberStatistics
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
 

@@ -26,7 +26,7 @@ from azcore.commands.train import train
 from azcore.errors import CheckpointError, GameFileError, SettingError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
-from azcore.selfplay.crew import Crew
+from azcore.selfplay.pool import WorkerPool
 from azcore.storage.checkpoint import read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame
@@ -189,22 +189,22 @@ def test_what_cannot_be_is_refused(tiny: Tiny, changed: list[str], sentence: str
 
 
 @pytest.mark.parametrize("fault", ["trainer", "disk"])
-def test_a_run_that_does_not_begin_leaves_no_crew(
+def test_a_run_that_does_not_begin_leaves_no_pool(
     tiny: Tiny, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """In a notebook its processes would go on for as long as the notebook does."""
-    closed: list[Crew] = []
-    real = training.crew_of_run
+    closed: list[WorkerPool] = []
+    real = training.pool_of_run
 
-    def crew_of_run(*given: Any) -> Crew:
-        crew = real(*given)
-        monkeypatch.setattr(crew, "close", lambda: closed.append(crew))
-        return crew
+    def pool_of_run(*given: Any) -> WorkerPool:
+        pool = real(*given)
+        monkeypatch.setattr(pool, "close", lambda: closed.append(pool))
+        return pool
 
     def refused(*_: Any, **__: Any) -> None:
         raise SettingError("a setting must be one, got another")
 
-    monkeypatch.setattr(training, "crew_of_run", crew_of_run)
+    monkeypatch.setattr(training, "pool_of_run", pool_of_run)
     if fault == "trainer":
         monkeypatch.setattr(training, "lightning_trainer", refused)
     else:

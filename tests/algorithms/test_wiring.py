@@ -378,7 +378,7 @@ def test_settings_of_replay_and_self_play_arrive(
 
 
 def test_workers_in_processes_are_built_like_those_here(tiny: Tiny) -> None:
-    """What travels to a process makes the games of a crew on threads, by everything set here."""
+    """What travels to a process makes the games of a pool on threads, by everything set here."""
     Path("starts.txt").write_text("X../.../... w\nstartpos moves B2\n")
     config = tiny(
         "game=go",

@@ -1,4 +1,4 @@
-"""Matches whose parts are played at several workplaces: the same games, whatever dies."""
+"""Matches whose parts are played at several slots: the same games, whatever dies."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from azcore.errors import LostProcessError, SettingError
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.selfplay.jobs import (
     Job,
-    LeftWorkplaceError,
+    JobCancelledError,
+    JobContext,
+    JobSlots,
     Tell,
-    ThreadWorkplaces,
-    Workplace,
-    Workplaces,
+    ThreadSlots,
 )
 from azcore.storage.starts import read_starts
 from process_kit import (
@@ -37,7 +37,7 @@ from process_kit import (
     history,
     pids,
     small_actor,
-    small_crew,
+    small_pool,
     small_settings,
     unpacked,
 )
@@ -52,8 +52,8 @@ WANTED: dict[str, Any] = {"num_games": 22, "opening_plies": 3, "seed": 5}
 SPRT = SprtSettings(elo0=0.0, elo1=10.0, alpha=0.05, beta=0.05, look_games=6)
 
 
-def threads(count: int) -> Workplaces:
-    return ThreadWorkplaces(Workplace(GAME, unpacked, count), count)
+def threads(count: int) -> JobSlots:
+    return ThreadSlots(JobContext(GAME, unpacked, count), count)
 
 
 def player(contender: Contender) -> Player:
@@ -119,122 +119,122 @@ def test_processes_play_the_same_match() -> None:
         play_spread(threads(3), GAME, one, other, **WANTED)[:2]
         for one, other in ((FIRST, SECOND), (RANDOM, FIRST))
     ]
-    with contextlib.closing(small_crew(small_settings(3), 2)) as crew:
+    with contextlib.closing(small_pool(small_settings(3), 2)) as pool:
         found = [
-            play_spread(crew.workplaces(), GAME, one, other, **WANTED)[:2]
+            play_spread(pool.slots(), GAME, one, other, **WANTED)[:2]
             for one, other in ((FIRST, SECOND), (RANDOM, FIRST))
         ]
     assert found == wanted
 
 
 def test_a_match_goes_on_beside_self_play_and_is_done_again_if_it_is_lost() -> None:
-    """A process is killed in the middle; then the crew gets other weights; the games are all."""
+    """A process is killed in the middle; then the pool gets other weights; the games are all."""
     settings = small_settings(3)
     wanted = play_spread(threads(3), GAME, FIRST, SECOND, **{**WANTED, "num_games": 200})
     games = history(small_actor(settings))
     found: list[SpreadMatch] = []
     said: list[str] = []
-    with contextlib.closing(small_crew(settings, 2, say=said.append)) as crew:
-        crew.set_weights(HashWeights(0))
-        workplaces = crew.workplaces()
+    with contextlib.closing(small_pool(settings, 2, say=said.append)) as pool:
+        pool.set_weights(HashWeights(0))
+        slots = pool.slots()
         begun = threading.Thread(
             target=lambda: found.append(
-                play_spread(workplaces, GAME, FIRST, SECOND, **{**WANTED, "num_games": 200})
+                play_spread(slots, GAME, FIRST, SECOND, **{**WANTED, "num_games": 200})
             )
         )
         begun.start()
-        os.kill(pids(crew)[0], signal.SIGKILL)
-        assert history(crew) == games
+        os.kill(pids(pool)[0], signal.SIGKILL)
+        assert history(pool) == games
         begun.join(60)
         assert found[0][:2] == wanted[:2]
-        assert all(not member._open for member in crew._members)  # nothing is kept
+        assert all(not member._open for member in pool._members)  # nothing is kept
     assert said == ["self-play process 0 ended by signal 9; restarting it"]
 
 
 class Held(Job[str]):
     """Waits until nobody waits for it."""
 
-    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
+    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
         while True:
             time.sleep(0.01)
             tell(0)
 
 
 class Failing(Job[str]):
-    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
+    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
         raise SettingError("a setting must be one, got another")
 
 
 class Deadly(Job[str]):
-    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
+    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
         os._exit(5)
 
 
 class Loaded(Job[int]):
     """Has much to bring, and to take away."""
 
-    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> int:
+    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> int:
         return sum(map(len, weights))
 
 
 def test_a_job_that_ends_its_process_is_given_up_and_self_play_goes_on() -> None:
     said: list[str] = []
-    with contextlib.closing(small_crew(small_settings(2), 1, say=said.append)) as crew:
-        crew.set_weights(HashWeights(0))
-        deadly = crew.workplaces().begin(0, Deadly(), [], no_tell)
+    with contextlib.closing(small_pool(small_settings(2), 1, say=said.append)) as pool:
+        pool.set_weights(HashWeights(0))
+        deadly = pool.slots().begin(0, Deadly(), [], no_tell)
         for _ in range(200):
-            assert crew.play(5)
+            assert pool.play(5)
             if deadly.done():
                 break
         with pytest.raises(LostProcessError, match="3 times during the same job"):
             deadly.result(60)
-        assert crew.play(20)
+        assert pool.play(20)
     assert said == ["self-play process 0 ended with status 5; restarting it"] * len(said)
 
 
 def test_a_job_that_ends_its_process_does_so_without_the_process_being_given_up() -> None:
     """Self-play, which has been asked for nothing in the meantime, has nothing to do with it."""
-    with contextlib.closing(small_crew(small_settings(2), 1)) as crew:
-        crew.set_weights(HashWeights(0))
-        deadly = crew.workplaces().begin(0, Deadly(), [], no_tell)
-        states = crew._members[0].ask("states")
+    with contextlib.closing(small_pool(small_settings(2), 1)) as pool:
+        pool.set_weights(HashWeights(0))
+        deadly = pool.slots().begin(0, Deadly(), [], no_tell)
+        states = pool._members[0].ask("states")
         with pytest.raises(LostProcessError, match="3 times during the same job"):
             deadly.result(60)
         assert states.result(60) is not None
-        assert crew.play(20)
+        assert pool.play(20)
 
 
 def test_large_jobs_pass_large_answers() -> None:
     """Both at once, more than a socket holds; then again, since the process was killed."""
     weights, found = [bytes(4 * 10**6)] * 2, []
-    with contextlib.closing(small_crew(small_settings(2), 1)) as crew:
-        member = crew._members[0]
+    with contextlib.closing(small_pool(small_settings(2), 1)) as pool:
+        member = pool._members[0]
         member.go_on_from(pickle.dumps(small_actor(small_settings(2)).worker_states()), None)
-        workplaces = crew.workplaces()
+        slots = pool.slots()
         for number in range(3):
             states = member.ask("states")
-            jobs = [workplaces.begin(at, Loaded(), weights, no_tell) for at in range(2)]
+            jobs = [slots.begin(at, Loaded(), weights, no_tell) for at in range(2)]
             if number % 2:
-                os.kill(pids(crew)[0], signal.SIGKILL)
+                os.kill(pids(pool)[0], signal.SIGKILL)
             found += [states.result(60) is not None, *(job.result(60) for job in jobs)]
     assert found == [True, 8 * 10**6, 8 * 10**6] * 3
 
 
 def test_a_job_that_nobody_waits_for_harms_nothing() -> None:
-    with contextlib.closing(small_crew(small_settings(2), 1)) as crew:
-        workplaces = crew.workplaces()
-        left = workplaces.begin(0, Slow(), [], no_tell)
+    with contextlib.closing(small_pool(small_settings(2), 1)) as pool:
+        slots = pool.slots()
+        left = slots.begin(0, Slow(), [], no_tell)
         left.cancel()
-        assert workplaces.begin(0, Loaded(), [b"one"], no_tell).result(60) == 3
-        workplaces.begin(0, Held(), [], no_tell).cancel()
-        crew.set_weights(HashWeights(0))
-        assert crew.play(20)
+        assert slots.begin(0, Loaded(), [b"one"], no_tell).result(60) == 3
+        slots.begin(0, Held(), [], no_tell).cancel()
+        pool.set_weights(HashWeights(0))
+        assert pool.play(20)
 
 
 class Slow(Job[str]):
     """Tells how far it is, as a long game does."""
 
-    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
+    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
         for done in range(8):
             time.sleep(0.1)
             tell(done)
@@ -243,8 +243,8 @@ class Slow(Job[str]):
 
 def test_processes_tell_how_far_a_job_is() -> None:
     told: list[int] = []
-    with contextlib.closing(small_crew(small_settings(2), 1)) as crew:
-        assert crew.workplaces().begin(1, Slow(), [], told.append).result(60) == "done"
+    with contextlib.closing(small_pool(small_settings(2), 1)) as pool:
+        assert pool.slots().begin(1, Slow(), [], told.append).result(60) == "done"
     assert 1 <= len(told) <= 4  # not more than four times a second
     assert told == sorted(set(told))
 
@@ -255,48 +255,48 @@ def no_tell(done: int) -> None:
 
 @pytest.mark.parametrize("where", ["threads", "processes"])
 def test_an_error_there_is_raised_here_and_all_can_be_left(where: str) -> None:
-    crew = small_crew(small_settings(2), 1) if where == "processes" else None
-    workplaces: Workplaces = threads(2) if crew is None else crew.workplaces()
-    held = workplaces.begin(0, Held(), [], no_tell)
+    pool = small_pool(small_settings(2), 1) if where == "processes" else None
+    slots: JobSlots = threads(2) if pool is None else pool.slots()
+    held = slots.begin(0, Held(), [], no_tell)
     with pytest.raises(SettingError, match="got another"):
-        workplaces.begin(1, Failing(), [], no_tell).result(60)
-    if crew is not None:  # self-play is not held
-        crew.set_weights(HashWeights(0))
-        assert crew.play(20)
-    workplaces.close()
-    with pytest.raises(LostProcessError if crew else LeftWorkplaceError):
+        slots.begin(1, Failing(), [], no_tell).result(60)
+    if pool is not None:  # self-play is not held
+        pool.set_weights(HashWeights(0))
+        assert pool.play(20)
+    slots.close()
+    with pytest.raises(LostProcessError if pool else JobCancelledError):
         held.result(60)
 
 
 def test_a_match_ends_with_the_first_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    class OneFails(ThreadWorkplaces):
+    class OneFails(ThreadSlots):
         def begin(self, number: int, job: Any, weights: Any, tell: Tell) -> Future[Any]:
             return super().begin(number, Failing() if number == 1 else Held(), weights, tell)
 
-    workplaces = OneFails(Workplace(GAME, unpacked, 3), 3)
+    slots = OneFails(JobContext(GAME, unpacked, 3), 3)
     with pytest.raises(SettingError, match="got another"):
-        play_spread(workplaces, GAME, FIRST, SECOND, **WANTED)
-    workplaces.close()
+        play_spread(slots, GAME, FIRST, SECOND, **WANTED)
+    slots.close()
 
 
-def test_a_network_is_shared_by_the_jobs_of_a_workplace_and_then_dropped() -> None:
+def test_a_network_is_shared_by_the_jobs_of_a_context_and_then_dropped() -> None:
     made: list[int] = []
 
     def unpack(packed: bytes, version: int) -> Any:
         made.append(version)
         return unpacked(packed, version)
 
-    place = Workplace(GAME, unpack, 2)
-    play_spread(ThreadWorkplaces(place, 2), GAME, FIRST, SECOND, **WANTED)
+    place = JobContext(GAME, unpack, 2)
+    play_spread(ThreadSlots(place, 2), GAME, FIRST, SECOND, **WANTED)
     assert {*made} == {3, 8}
     assert not place._evaluators
-    workplaces = ThreadWorkplaces(place, 2)  # and also while another job goes on
-    held = workplaces.begin(0, Held(), [], no_tell)
+    slots = ThreadSlots(place, 2)  # and also while another job goes on
+    held = slots.begin(0, Held(), [], no_tell)
     job = MatchPart(players=(FIRST, SECOND), openings=[(None, [])], seed=1)
-    workplaces.begin(1, job, [b"hashes", b"hashes"], no_tell).result(60)
+    slots.begin(1, job, [b"hashes", b"hashes"], no_tell).result(60)
     assert not place._evaluators
-    workplaces.close()
-    with pytest.raises(LeftWorkplaceError):
+    slots.close()
+    with pytest.raises(JobCancelledError):
         held.result(60)
 
 

@@ -23,7 +23,7 @@ from azcore.learner.data import GenerationLoader, SelfPlayData, compile_sampling
 from azcore.learner.ratio import Ratio
 from azcore.learner.sources import GameSource
 from azcore.learner.speed import feeding_ratio
-from azcore.selfplay.crew import NOTHING, ActorStatistics, Amount
+from azcore.selfplay.pool import NOTHING, ActorStatistics, Amount
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer, ReplaySettings

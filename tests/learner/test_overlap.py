@@ -15,10 +15,10 @@ import pytest
 
 from azcore.game import ByteArray, FloatArray
 from azcore.learner.overlap import OverlappingSelfPlay, _FreePlay
-from azcore.selfplay.crew import NOTHING, Amount, Crew, without_ended
+from azcore.selfplay.pool import NOTHING, Amount, WorkerPool, without_ended
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
-from process_kit import GAME, HashWeights, pids, small_actor, small_crew, small_settings
+from process_kit import GAME, HashWeights, pids, small_actor, small_pool, small_settings
 from reference_mcts import HashEvaluator
 from selfplay_kit import record_of_values
 
@@ -29,11 +29,11 @@ ROUND = 200  # positions, more than end in a round of all workers
 class Learner:
     """Asks for games like `SelfPlayData`, with other weights each time."""
 
-    def __init__(self, crew: Crew) -> None:
-        self.crew, self.version = crew, 0
+    def __init__(self, pool: WorkerPool) -> None:
+        self.pool, self.version = pool, 0
         self.games: list[GameRecord] = []
         self.source = OverlappingSelfPlay(
-            crew=crew,
+            pool=pool,
             window=ReplayBuffer(game=GAME, window_games=10, augment=False),
             weights_in_play=lambda: HashWeights(self.version),
         )
@@ -172,7 +172,7 @@ def test_a_disk_that_is_full_is_noticed() -> None:
         learner.begin(10, 10)
 
 
-class Crewless:
+class Poolless:
     """Rounds that end when the test says so."""
 
     settings = small_settings(4)
@@ -192,8 +192,8 @@ class Crewless:
 
 def test_games_that_ended_together_are_stored_once_also_beside_an_error() -> None:
     """Meanwhile, here while those of another round are stored."""
-    crew: Any = Crewless()
-    play, stored = _FreePlay(crew), []
+    pool: Any = Poolless()
+    play, stored = _FreePlay(pool), []
     storing, go_on = threading.Event(), threading.Event()
 
     def store(games: list[GameRecord]) -> None:
@@ -206,8 +206,8 @@ def test_games_that_ended_together_are_stored_once_also_beside_an_error() -> Non
     with closing(play):
         with play.at_rest():
             play.allow(Amount(0, 10**6))
-        assert waited(lambda: len(crew.begun) == 4)
-        first, second, third, fourth = crew.begun.values()
+        assert waited(lambda: len(pool.begun) == 4)
+        first, second, third, fourth = pool.begun.values()
         first.set_result(games)
         assert storing.wait(30)
         second.set_result(games)
@@ -222,11 +222,11 @@ def test_games_that_ended_together_are_stored_once_also_beside_an_error() -> Non
 def test_a_killed_process_costs_no_game() -> None:
     """All games that began have ended once, or are in play."""
     said: list[str] = []
-    crew = small_crew(small_settings(WORKERS), 2, say=said.append)
-    with closing(Learner(crew)) as learner:
+    pool = small_pool(small_settings(WORKERS), 2, say=said.append)
+    with closing(Learner(pool)) as learner:
         for generation in range(1, 4):
             learner.begin(500 * generation, 500 * (generation + 1))
-            os.kill(pids(crew)[generation % 2], signal.SIGKILL)
+            os.kill(pids(pool)[generation % 2], signal.SIGKILL)
         begun, known = begun_and_known(learner.games, learner.state())
     assert len(said) == 3
     assert begun == known
@@ -234,12 +234,12 @@ def test_a_killed_process_costs_no_game() -> None:
 
 def test_what_a_lost_process_repeats_does_not_grow() -> None:
     """A gate may keep the same weights in play for many generations."""
-    crew = small_crew(small_settings(2), 2)
-    with closing(Learner(crew)) as learner:
+    pool = small_pool(small_settings(2), 2)
+    with closing(Learner(pool)) as learner:
         asked = []
         for _ in range(6):
             learner.version = 0  # `begin` makes it 1 each time
             learner.begin(learner.made + 100, learner.made)
             learner.state()
-            asked.append(max(len(member._requests) for member in crew._members))
+            asked.append(max(len(member._requests) for member in pool._members))
     assert max(asked[3:]) < 3 * asked[0]

@@ -1,4 +1,4 @@
-"""Self-play in processes: the games of threads, whatever dies; and nothing outlives its crew."""
+"""Self-play in processes: the games of threads, whatever dies; and nothing outlives its pool."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from azcore.errors import AzcoreError, CheckpointError, LostProcessError, SettingError
-from azcore.selfplay.crew import Amount
 from azcore.selfplay.member import _sendable
+from azcore.selfplay.pool import Amount
 from azcore.selfplay.remote import divided
 from process_kit import (
     HashWeights,
@@ -24,7 +24,7 @@ from process_kit import (
     is_alive,
     pids,
     small_actor,
-    small_crew,
+    small_pool,
     small_settings,
 )
 
@@ -37,12 +37,12 @@ def test_the_games_are_those_of_threads(workers: int, processes: int) -> None:
     settings = small_settings(workers)
     threads = small_actor(settings)
     wanted = history(threads)
-    with contextlib.closing(small_crew(settings, processes)) as crew:
-        assert history(crew) == wanted
-        counted, known = crew.statistics, threads.statistics
+    with contextlib.closing(small_pool(settings, processes)) as pool:
+        assert history(pool) == wanted
+        counted, known = pool.statistics, threads.statistics
         assert (counted.evaluations, counted.remembered) == (known.evaluations, known.remembered)
-        assert crew.bytes_needed(9) == threads.bytes_needed(9)
-        running = pids(crew)
+        assert pool.bytes_needed(9) == threads.bytes_needed(9)
+        running = pids(pool)
         assert len(running) == processes
         assert all(map(is_alive, running))
     assert gone(running)
@@ -56,14 +56,14 @@ def test_games_go_on_in_other_processes() -> None:
     first.set_weights(HashWeights(0))
     made: list[Any] = [record.to_bytes() for record in first.play(150)]
     made.append(first.state_dict())
-    with contextlib.closing(small_crew(settings, 2)) as crew:
-        crew.load_state_dict(made[-1])
-        crew.set_weights(HashWeights(1), -0.9)
-        made += [record.to_bytes() for record in crew.play(150)]
-        made.append(crew.state_dict())
+    with contextlib.closing(small_pool(settings, 2)) as pool:
+        pool.load_state_dict(made[-1])
+        pool.set_weights(HashWeights(1), -0.9)
+        made += [record.to_bytes() for record in pool.play(150)]
+        made.append(pool.state_dict())
         assert made == whole[: len(made)]
         with pytest.raises(CheckpointError, match=r"selfplay.num_games must stay 6"):
-            crew.load_state_dict({"workers": [{"games": [{}] * 2}] * 3})
+            pool.load_state_dict({"workers": [{"games": [{}] * 2}] * 3})
 
 
 def test_a_killed_process_costs_no_game() -> None:
@@ -71,14 +71,14 @@ def test_a_killed_process_costs_no_game() -> None:
     settings = small_settings(3)
     wanted = history(small_actor(settings))
     said: list[str] = []
-    with contextlib.closing(small_crew(settings, 2, say=said.append)) as crew:
+    with contextlib.closing(small_pool(settings, 2, say=said.append)) as pool:
 
         def kill(count: int) -> None:
             victims = {1: [0], 20: [0, 1], 33: [1]}.get(count, [])
             for victim in victims:
-                os.kill(pids(crew)[victim], signal.SIGKILL)
+                os.kill(pids(pool)[victim], signal.SIGKILL)
 
-        assert history(crew, kill) == wanted
+        assert history(pool, kill) == wanted
     assert len(said) >= 4
     assert set(said) <= {
         f"self-play process {number} ended by signal 9; restarting it" for number in (0, 1)
@@ -94,22 +94,22 @@ def test_a_killed_process_costs_no_game() -> None:
 )
 def test_a_process_that_always_ends_is_given_up(fault: str, how: str) -> None:
     said: list[str] = []
-    crew = small_crew(small_settings(2), 2, fault=fault, say=said.append)
-    with contextlib.closing(crew), pytest.raises(LostProcessError, match=how):
-        crew.set_weights(HashWeights(0))
+    pool = small_pool(small_settings(2), 2, fault=fault, say=said.append)
+    with contextlib.closing(pool), pytest.raises(LostProcessError, match=how):
+        pool.set_weights(HashWeights(0))
     assert 2 <= len(said) <= 4
 
 
 def test_an_error_there_is_raised_here() -> None:
-    crew = small_crew(small_settings(2), 1, fault="refuses")
-    with contextlib.closing(crew), pytest.raises(SettingError, match="must be one, got another"):
-        crew.set_weights(HashWeights(0))
-    assert gone(pids(crew))
+    pool = small_pool(small_settings(2), 1, fault="refuses")
+    with contextlib.closing(pool), pytest.raises(SettingError, match="must be one, got another"):
+        pool.set_weights(HashWeights(0))
+    assert gone(pids(pool))
 
 
 def test_an_interrupt_ends_all_processes() -> None:
-    crew = small_crew(small_settings(2), 2)
-    crew.set_weights(HashWeights(0))
+    pool = small_pool(small_settings(2), 2)
+    pool.set_weights(HashWeights(0))
 
     def interrupted(made: Amount) -> bool:
         if made.positions > 100:
@@ -117,18 +117,18 @@ def test_an_interrupt_ends_all_processes() -> None:
         return True
 
     with pytest.raises(KeyboardInterrupt):
-        crew.play_while(interrupted)
-    assert gone(pids(crew))
+        pool.play_while(interrupted)
+    assert gone(pids(pool))
 
 
 DRIVER = """
 import sys
-from process_kit import HashWeights, pids, small_crew, small_settings
-crew = small_crew(small_settings(2), 2)
-print(*pids(crew), flush=True)
-crew.set_weights(HashWeights(0))
+from process_kit import HashWeights, pids, small_pool, small_settings
+pool = small_pool(small_settings(2), 2)
+print(*pids(pool), flush=True)
+pool.set_weights(HashWeights(0))
 print("playing", flush=True)
-crew.play_while(lambda made: True)
+pool.play_while(lambda made: True)
 """
 
 

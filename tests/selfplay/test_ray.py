@@ -23,10 +23,10 @@ from azcore.arena.spread import Contender, SpreadMatch, play_spread
 from azcore.commands.train import train
 from azcore.errors import LostProcessError, SettingError
 from azcore.selfplay import ray_actors
-from azcore.selfplay.jobs import ThreadWorkplaces, Workplace, Workplaces
-from azcore.selfplay.ray_actors import Host, RayLink
-from azcore.selfplay.ray_cluster import ENVIRONMENT, LOOPBACK, Head, RayCluster, signals_kept
-from azcore.selfplay.remote import RemoteCrew
+from azcore.selfplay.jobs import JobContext, JobSlots, ThreadSlots
+from azcore.selfplay.ray_actors import RayChannel, ServingActor
+from azcore.selfplay.ray_cluster import ENVIRONMENT, LOOPBACK, HeadNode, RayCluster, signals_kept
+from azcore.selfplay.remote import RemotePool
 from conftest import TINY, compose
 from process_kit import (
     GAME,
@@ -35,7 +35,7 @@ from process_kit import (
     gone,
     history,
     small_actor,
-    small_ray_crew,
+    small_ray_pool,
     small_settings,
     unpacked,
 )
@@ -81,12 +81,12 @@ def test_a_signal_that_rays_handler_takes_interrupts_as_ours_does() -> None:
     assert signal.getsignal(signal.SIGTERM) is ours
 
 
-def links(crew: RemoteCrew) -> list[RayLink]:
-    found = [member._link for member in crew._members]
-    return [link for link in found if isinstance(link, RayLink)]
+def channels(pool: RemotePool) -> list[RayChannel]:
+    found = [member._channel for member in pool._members]
+    return [channel for channel in found if isinstance(channel, RayChannel)]
 
 
-def play_small(workplaces: Workplaces) -> SpreadMatch:
+def play_small(slots: JobSlots) -> SpreadMatch:
     first, second = (
         Contender(
             name=name, search=search_settings(num_simulations=20), weights=b"hashes", version=at
@@ -94,7 +94,7 @@ def play_small(workplaces: Workplaces) -> SpreadMatch:
         for at, name in enumerate(("first", "second"))
     )
     wanted: dict[str, Any] = {"num_games": 200, "opening_plies": 2, "seed": 1}
-    return play_spread(workplaces, GAME, first, second, **wanted)
+    return play_spread(slots, GAME, first, second, **wanted)
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -113,50 +113,50 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
     wanted = history(threads)
     said: list[str] = []
     matches: list[SpreadMatch] = []
-    crew = small_ray_crew(settings, 2, address=cluster.address, say=said.append)
-    with contextlib.closing(crew):
-        until(lambda: all(home.is_usable for home in crew._workplaces.quarters._hosts._homes))
-        assert history(crew) == wanted
-        counted, known = crew.statistics, threads.statistics
+    pool = small_ray_pool(settings, 2, address=cluster.address, say=said.append)
+    with contextlib.closing(pool):
+        until(lambda: all(home.is_usable for home in pool._slots.launcher._actors._homes))
+        assert history(pool) == wanted
+        counted, known = pool.statistics, threads.statistics
         assert (counted.evaluations, counted.remembered) == (known.evaluations, known.remembered)
         assert sum(member.evaluations for member in counted.members) == counted.evaluations
-        assert crew.bytes_needed(9) == threads.bytes_needed(9)
+        assert pool.bytes_needed(9) == threads.bytes_needed(9)
         assert not said
 
-        crew.load_state_dict(small_actor(settings).state_dict())
-        crew._workplaces.quarters._hosts.wait = 1.0
-        match = threading.Thread(target=lambda: matches.append(play_small(crew.workplaces())))
+        pool.load_state_dict(small_actor(settings).state_dict())
+        pool._slots.launcher._actors.wait = 1.0
+        match = threading.Thread(target=lambda: matches.append(play_small(pool.slots())))
         match.start()
 
         def harm(count: int) -> None:
             if count == 1:  # in the first round
-                ray.kill(links(crew)[0]._actor.handle)
+                ray.kill(channels(pool)[0]._actor.handle)
             if count == 3:
                 cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
 
-        assert history(crew, harm) == wanted
-        (homeless,) = [link._number for link in links(crew) if not link._is_home]
+        assert history(pool, harm) == wanted
+        (homeless,) = [channel._number for channel in channels(pool) if not channel._is_home]
         assert any("its games move to another actor" in sentence for sentence in said)
         assert any(sentence.endswith("restarting it") for sentence in said)
-        assert sum(member.restarted for member in crew.statistics.members) >= 1
+        assert sum(member.restarted for member in pool.statistics.members) >= 1
         match.join(PATIENCE)
-        here = ThreadWorkplaces(Workplace(GAME, unpacked, 3), 3)
+        here = ThreadSlots(JobContext(GAME, unpacked, 3), 3)
         assert [match.result for match in matches] == [play_small(here).result]
 
         cluster.add_node(**A_NODE)
-        until(lambda: crew._workplaces.quarters._hosts.home(homeless).is_usable)
-        crew.set_weights(HashWeights(0))
-        assert all(link._is_home for link in links(crew))
+        until(lambda: pool._slots.launcher._actors.home(homeless).is_usable)
+        pool.set_weights(HashWeights(0))
+        assert all(channel._is_home for channel in channels(pool))
 
 
 def test_a_lost_head_ends_the_play_with_a_sentence(cluster: Any) -> None:
-    crew = small_ray_crew(small_settings(2), 2, address=cluster.address)
-    with contextlib.closing(crew):
-        crew.set_weights(HashWeights(0))
+    pool = small_ray_pool(small_settings(2), 2, address=cluster.address)
+    with contextlib.closing(pool):
+        pool.set_weights(HashWeights(0))
         gone = LostProcessError("the head is gone")
-        threading.Timer(0.5, crew._workplaces.quarters._hosts._lose, [gone]).start()
+        threading.Timer(0.5, pool._slots.launcher._actors._lose, [gone]).start()
         with pytest.raises(LostProcessError, match="the head is gone"):
-            crew.play_while(lambda made: True)
+            pool.play_while(lambda made: True)
 
 
 def test_a_head_may_be_silent_for_a_while() -> None:
@@ -165,7 +165,7 @@ def test_a_head_may_be_silent_for_a_while() -> None:
     lost: list[LostProcessError] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        head = Head(f"127.0.0.1:{port}", patience=PATIENCE)
+        head = HeadNode(f"127.0.0.1:{port}", patience=PATIENCE)
         head.watch(said.append, lost.append, every=0.05)
         time.sleep(0.3)
         assert not said
@@ -181,28 +181,28 @@ def test_a_head_may_be_silent_for_a_while() -> None:
 
 
 def test_a_head_that_is_left_is_not_missed() -> None:
-    head = Head("127.0.0.1:1", patience=0.0)
+    head = HeadNode("127.0.0.1:1", patience=0.0)
     head.leave()
     head.require()
     assert not head.is_lost
-    Head(None, 0.0).require()  # through Ray's client
+    HeadNode(None, 0.0).require()  # through Ray's client
 
 
 def test_what_no_node_has(cluster: Any) -> None:
     wanted = "whose largest has 1 CPUs and 0 GPUs, got 64 and 0"
     with pytest.raises(SettingError, match=wanted):
-        small_ray_crew(small_settings(2), 2, address=cluster.address, num_cpus=64, wait=1)
+        small_ray_pool(small_settings(2), 2, address=cluster.address, num_cpus=64, wait=1)
 
 
 DRIVER = """
 import os, sys, ray
-from process_kit import HashWeights, small_ray_crew, small_settings
-crew = small_ray_crew(small_settings(2), 2, address=sys.argv[1])
-crew.set_weights(HashWeights(0))
-handles = [member._link._actor.handle for member in crew._members]
+from process_kit import HashWeights, small_ray_pool, small_settings
+pool = small_ray_pool(small_settings(2), 2, address=sys.argv[1])
+pool.set_weights(HashWeights(0))
+handles = [member._channel._actor.handle for member in pool._members]
 pids = [handle.__ray_call__.remote(lambda self: os.getpid()) for handle in handles]
 print(*ray.get(pids), flush=True)
-crew.play_while(lambda made: True)
+pool.play_while(lambda made: True)
 """
 
 
@@ -292,7 +292,7 @@ def test_calls_have_their_turns() -> None:
     """However they arrive; and another version of azcore answers none."""
 
     async def asked(version: str) -> list[Any]:
-        host = Host(version)
+        host = ServingActor(version)
         settings = small_settings(2)
         calls: list[tuple[int, str, tuple[Any, ...]]] = [
             (0, "open", (SmallRecipe(settings), [0, 1], 0)),

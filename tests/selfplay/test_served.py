@@ -18,9 +18,9 @@ from azcore.assembly.parts import RunSettings, settings_from
 from azcore.assembly.selfplay import NetworkWeights, RecipeOfRun, make_actor
 from azcore.errors import AzcoreError
 from azcore.networks import build_network
-from azcore.selfplay.crew import Crew
-from azcore.selfplay.processes import ProcessQuarters
-from azcore.selfplay.remote import RemoteCrew
+from azcore.selfplay.pool import WorkerPool
+from azcore.selfplay.processes import ProcessLauncher
+from azcore.selfplay.remote import RemotePool
 from process_kit import backend_settings as backend
 from process_kit import gone
 
@@ -41,24 +41,24 @@ def settings(tiny: Callable[..., dict[str, Any]]) -> RunSettings:
     )
 
 
-def served_crew(settings: RunSettings, server: ServerProcess) -> RemoteCrew:
-    return RemoteCrew(
+def served_pool(settings: RunSettings, server: ServerProcess) -> RemotePool:
+    return RemotePool(
         game=settings.selfplay_game,
         settings=settings.selfplay,
-        quarters=ProcessQuarters(2, servers=[server]),
+        launcher=ProcessLauncher(2, servers=[server]),
         recipe=RecipeOfRun(settings, [server.address]),
         restarts=2,
         say=lambda _: None,
     )
 
 
-def history(crew: Crew, settings: RunSettings) -> list[Any]:
+def history(pool: WorkerPool, settings: RunSettings) -> list[Any]:
     """Games by three networks, one after the other."""
     made: list[Any] = []
     for version in range(3):
         network = build_network(settings.game, settings.network, version)
-        crew.set_weights(NetworkWeights(settings, network, version))
-        made += [record.to_bytes() for record in crew.play(60)]
+        pool.set_weights(NetworkWeights(settings, network, version))
+        made += [record.to_bytes() for record in pool.play(60)]
     return made
 
 
@@ -84,17 +84,17 @@ def test_games_are_those_of_threads(settings: RunSettings) -> None:
     wanted = history(make_actor(settings, settings.selfplay, first, None), settings)
     server = ServerProcess(settings, settings.device)
     process = server._process.pid
-    with contextlib.closing(served_crew(settings, server)) as crew:
-        assert history(crew, settings) == wanted
+    with contextlib.closing(served_pool(settings, server)) as pool:
+        assert history(pool, settings) == wanted
     assert gone([process])
     assert not os.path.exists(server.address)
 
 
 def test_a_lost_server_ends_the_run_with_one_sentence(settings: RunSettings) -> None:
     server = ServerProcess(settings, settings.device)
-    with contextlib.closing(served_crew(settings, server)) as crew:
+    with contextlib.closing(served_pool(settings, server)) as pool:
         network = build_network(settings.game, settings.network, 1)
-        crew.set_weights(NetworkWeights(settings, network, 0))
+        pool.set_weights(NetworkWeights(settings, network, 0))
         os.kill(server._process.pid, signal.SIGKILL)
         with pytest.raises(AzcoreError, match="process that evaluates positions for this one"):
-            crew.play(10_000)
+            pool.play(10_000)

@@ -17,7 +17,7 @@ from azcore.game import ByteArray, FloatArray
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay import sizes
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.crew import Amount
+from azcore.selfplay.pool import Amount
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import (
     Trial,

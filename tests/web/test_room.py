@@ -397,7 +397,7 @@ def test_visitors_share_batches_and_each_gets_their_own() -> None:
     assert shared.evaluate(wanted[5])[1][0] == 5
 
 
-class _Guest:
+class _Session:
     """A room that does with an order whatever a test wants; it notes what happens."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None], act: Callable[..., None]) -> None:
@@ -414,14 +414,16 @@ class _Guest:
 
 
 @contextmanager
-def _served_guests(act: Callable[..., None], tmp_path: Path) -> Iterator[tuple[str, list[_Guest]]]:
+def _served_sessions(
+    act: Callable[..., None], tmp_path: Path
+) -> Iterator[tuple[str, list[_Session]]]:
     from conftest import compose
 
-    guests: list[_Guest] = []
+    sessions: list[_Session] = []
 
-    def make(send: Any, _: Any) -> _Guest:
-        guests.append(_Guest(send, act))
-        return guests[-1]
+    def make(send: Any, _: Any) -> _Session:
+        sessions.append(_Session(send, act))
+        return sessions[-1]
 
     config = compose("command=web", f"web.runs={tmp_path}")
     settings = web_settings({**config, "web": {**config["web"], "port": 0, "open": False}})
@@ -429,7 +431,7 @@ def _served_guests(act: Callable[..., None], tmp_path: Path) -> Iterator[tuple[s
     with served_app(
         make_app(shelf, Runs(tmp_path), make, make, make, settings, None), settings
     ) as place:
-        yield place, guests
+        yield place, sessions
 
 
 def test_a_room_closes_after_the_order_under_way(tmp_path: Path) -> None:
@@ -440,7 +442,7 @@ def test_a_room_closes_after_the_order_under_way(tmp_path: Path) -> None:
         begun.set()
         goes_on.wait(PATIENCE)
 
-    with _served_guests(act, tmp_path) as (place, guests):
+    with _served_sessions(act, tmp_path) as (place, sessions):
         with visit(place) as page:
             page.tell({"do": "anything"})
             assert begun.wait(PATIENCE)
@@ -449,9 +451,9 @@ def test_a_room_closes_after_the_order_under_way(tmp_path: Path) -> None:
         time.sleep(0.5)  # for the server to see that the page is gone
         goes_on.set()
         until = time.monotonic() + PATIENCE
-        while "closed" not in guests[0].noted and time.monotonic() < until:
+        while "closed" not in sessions[0].noted and time.monotonic() < until:
             time.sleep(0.01)
-        assert guests[0].noted == ["begun", "done", "closed"]
+        assert sessions[0].noted == ["begun", "done", "closed"]
 
 
 def test_a_page_that_reads_nothing_is_not_answered_without_end(tmp_path: Path) -> None:
@@ -464,18 +466,18 @@ def test_a_page_that_reads_nothing_is_not_answered_without_end(tmp_path: Path) -
             send({"what": "thought", "says": "new"})
 
     options = {"max_size": None, "compression": None}
-    with _served_guests(act, tmp_path) as (place, guests), visit(place, **options) as page:
+    with _served_sessions(act, tmp_path) as (place, sessions), visit(place, **options) as page:
         for _ in range(40):
             page.tell({"do": "anything"})
         before = -1
-        while len(guests[:1]) == 0 or before != len(guests[0].noted):
-            before = len(guests[0].noted) if guests else -1
+        while len(sessions[:1]) == 0 or before != len(sessions[0].noted):
+            before = len(sessions[0].noted) if sessions else -1
             time.sleep(1)
-        assert guests[0].noted.count("done") < 30
+        assert sessions[0].noted.count("done") < 30
         heard: Counter[str] = Counter()
         while heard["new"] < 400:
             heard[json.loads(page.socket.recv(timeout=PATIENCE))["says"][:3]] += 1
-        assert (heard["xxx"], guests[0].noted.count("done")) == (400, 40)
+        assert (heard["xxx"], sessions[0].noted.count("done")) == (400, 40)
         assert heard["old"] < 400  # some were left out
 
 
@@ -613,8 +615,8 @@ def test_a_closed_room_is_freed_without_the_cyclic_collector(
             later=decided.put,
         )
         inside = Inside(shelf=shelf, search=search, gumbel=None, send=told.put)
-        guests = (room, inside, Sees(shelf=shelf, send=told.put))
-        for guest in guests:
+        sessions = (room, inside, Sees(shelf=shelf, send=told.put))
+        for guest in sessions:
             guest.do({**order, "simulations": 20})
             guest.do({"do": "nothing that is known"})
         room.do({"do": "hint"})
@@ -622,9 +624,9 @@ def test_a_closed_room_is_freed_without_the_cyclic_collector(
         room.do({"do": "analyse", "on": True})
         thinker, stepper = room._thinker, inside._stepper
         assert thinker is not None
-        for guest in guests:
+        for guest in sessions:
             guest.close()
-        return [weakref.ref(each) for each in (*guests, thinker, thinker._search, stepper)]
+        return [weakref.ref(each) for each in (*sessions, thinker, thinker._search, stepper)]
 
     visit_each()  # compiles, which leaves cycles that hold this first visit
     until = time.monotonic() + PATIENCE

@@ -20,7 +20,7 @@ from azcore.arena.sprt import Verdict
 from azcore.assembly.entrants import Entrant
 from azcore.assembly.parts import MatchSettings
 from azcore.commands.arena.files import MatchFiles
-from azcore.commands.arena.spread import EntrantsPart, workplaces_of
+from azcore.commands.arena.spread import EntrantsPart, slots_of
 from azcore.game import Book, Tablebase
 from azcore.selfplay.backend import BackendSettings
 from azcore.storage.starts import Starts
@@ -168,19 +168,19 @@ def player_of_matches(
         "book": circumstances.book,
     }
     with ExitStack() as stack:
-        workplaces = None
+        slots = None
         backend = backend.on(settings.device.type)
         if backend.name != "inline":
-            workplaces = workplaces_of(settings, backend, entrants, say)
-            stack.callback(workplaces.close)
+            slots = slots_of(settings, backend, entrants, say)
+            stack.callback(slots.close)
 
         def play(
             first: int, second: int, seed: int, progress: Callable[[int], None]
         ) -> MatchResult:
             pair = players[first], players[second]
-            if workplaces is not None:
+            if slots is not None:
                 return play_in_parts(
-                    workplaces,
+                    slots,
                     settings.game,
                     (pair[0].name, pair[1].name),
                     lambda openings, seed: EntrantsPart((first, second), openings, seed),

@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 
 from azcore.arena.spread import Played, Start, play_part
 from azcore.assembly.entrants import Entrant, players_of
+from azcore.assembly.launcher import launcher_of
 from azcore.assembly.parts import MatchSettings
-from azcore.assembly.quarters import quarters_of
 from azcore.assembly.selfplay import device_of_member
 from azcore.engine.process import Process
 from azcore.networks.backends import require_runnable
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.jobs import Job, Tell, Workplace, Workplaces
+from azcore.selfplay.jobs import Job, JobContext, JobSlots, Tell
 from azcore.selfplay.member import Member, Recipe
-from azcore.selfplay.remote import RemoteWorkplaces, members_in
+from azcore.selfplay.remote import RemoteSlots, members_in
 from azcore.selfplay.sizes import available_cores
 from azcore.selfplay.weights import Weights
 
 
-class ArenaWorkplace(Workplace):
+class ArenaContext(JobContext):
     """Plays parts of matches, one at a time.
 
     Args:
@@ -67,7 +67,7 @@ class ArenaRecipe(Recipe):
         device = device_of_member(self.settings.device, process)
         require_runnable(evaluation.backend, device)
         settings = replace(self.settings, device=device, evaluation=evaluation)
-        return Member(ArenaWorkplace(settings, self.entrants))
+        return Member(ArenaContext(settings, self.entrants))
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class EntrantsPart(Job[Played]):
     openings: list[Start]
     seed: int
 
-    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> Played:
-        assert isinstance(place, ArenaWorkplace)
+    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> Played:
+        assert isinstance(place, ArenaContext)
         first, second = (place.players[number] for number in self.players)
         try:
             games = play_part(
@@ -97,13 +97,13 @@ class EntrantsPart(Job[Played]):
         return Played(games, evaluations=0)
 
 
-def workplaces_of(
+def slots_of(
     settings: MatchSettings,
     backend: BackendSettings,
     entrants: Sequence[Entrant],
     say: Callable[[str], None],
-) -> Workplaces:
-    """As many workplaces as `backend` asks for or this machine has cores, at most one per pair.
+) -> JobSlots:
+    """As many slots as `backend` asks for or this machine has cores, at most one per pair.
 
     Args:
         settings: of the tournament.
@@ -122,7 +122,7 @@ def workplaces_of(
     if backend.name == "ray":
         threads = max(1, int(backend.num_cpus or 1))
     environment = {"OMP_NUM_THREADS": str(threads)}
-    quarters = quarters_of(backend, count, count, say, environment)
+    launcher = launcher_of(backend, count, count, say, environment)
     recipe = ArenaRecipe(settings, entrants, threads)
-    members = members_in(quarters, recipe, count, "arena", backend.restarts, say)
-    return RemoteWorkplaces(quarters, members)
+    members = members_in(launcher, recipe, count, "arena", backend.restarts, say)
+    return RemoteSlots(launcher, members)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Annotated
 
 from azcore.algorithms.metrics import METRICS
-from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
+from azcore.algorithms.self_play import fitted_to_machine, pool_of_run
 from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.commands.bench.learner import Learning
 from azcore.commands.bench.results import Figure
@@ -168,17 +168,17 @@ def measured(settings: RunSettings, options: PlanSettings, say: Callable[[str], 
     network = build_network(settings.game, settings.network, settings.seed)
     with tempfile.TemporaryDirectory() as folder:
         fitted = fitted_to_machine(settings, network, RunDirectory(Path(folder)), say)
-    crew = crew_of_run(fitted, network, fitted.selfplay_starts(), say)
+    pool = pool_of_run(fitted, network, fitted.selfplay_starts(), say)
     try:
         say(f"playing for {options.seconds:g} s")
         began = time.perf_counter()
-        records = crew.play_while(lambda _: time.perf_counter() - began < options.seconds)
+        records = pool.play_while(lambda _: time.perf_counter() - began < options.seconds)
         seconds = time.perf_counter() - began
-        in_play = [game for worker in crew.worker_states() for game in worker["games"] if game]
+        in_play = [game for worker in pool.worker_states() for game in worker["games"] if game]
         plies = sum(map(len, records)) + sum(map(plies_of, in_play))
-        evaluations = crew.statistics.evaluations
+        evaluations = pool.statistics.evaluations
     finally:
-        crew.close()
+        pool.close()
     ended, recorded = len(records), sum(map(len, records))
     samples = sum(record.num_samples for record in records)
     share = samples / recorded if recorded else settings.selfplay.full_search_share

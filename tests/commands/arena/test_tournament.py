@@ -37,7 +37,7 @@ from azcore.errors import SettingError
 from azcore.networks import build_network
 from azcore.networks.saved import describe_run
 from azcore.search.settings import PUCT
-from azcore.selfplay.processes import ProcessLink
+from azcore.selfplay.processes import ProcessChannel
 from azcore.storage import run_directory
 from azcore.storage.checkpoint import KEY, write_checkpoint
 from process_kit import gone
@@ -363,13 +363,13 @@ def test_a_tournament_in_processes_leaves_none(
 ) -> None:
     """After Ctrl-C in the second match."""
     processes: list[Any] = []
-    begin = ProcessLink.__init__
+    begin = ProcessChannel.__init__
 
-    def noting(link: ProcessLink, *arguments: Any) -> None:
-        begin(link, *arguments)
-        processes.append(link.process)
+    def noting(channel: ProcessChannel, *arguments: Any) -> None:
+        begin(channel, *arguments)
+        processes.append(channel.process)
 
-    monkeypatch.setattr(ProcessLink, "__init__", noting)
+    monkeypatch.setattr(ProcessChannel, "__init__", noting)
     play, played = module.play_in_parts, []
 
     def interrupted(*arguments: Any, **options: Any) -> Any:

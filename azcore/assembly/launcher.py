@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.processes import Closable, ProcessQuarters
-from azcore.selfplay.ray_actors import RayQuarters
-from azcore.selfplay.remote import Quarters
+from azcore.selfplay.processes import Closable, ProcessLauncher
+from azcore.selfplay.ray_actors import RayLauncher
+from azcore.selfplay.remote import Launcher
 
 
-def quarters_of(
+def launcher_of(
     backend: BackendSettings,
     members: int,
     workers: int,
     say: Callable[[str], None],
     environment: dict[str, str],
     servers: Sequence[Closable] = (),
-) -> Quarters:
-    """The quarters for this many members, which share the workers.
+) -> Launcher:
+    """The launcher for this many members, which share the workers.
 
     Args:
         backend: any but in this process.
@@ -32,9 +32,9 @@ def quarters_of(
         SettingError: the backend cannot provide them.
     """
     if backend.name == "process":
-        return ProcessQuarters(members, environment, servers)
+        return ProcessLauncher(members, environment, servers)
     assert backend.name == "ray"
-    return RayQuarters(
+    return RayLauncher(
         count=members,
         workers=workers,
         placement=backend,

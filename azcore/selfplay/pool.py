@@ -1,12 +1,12 @@
-"""A crew: all self-play workers of a run, wherever they are. Weights go in, finished games out.
+"""A pool: all self-play workers of a run, wherever they are. Weights go in, finished games out.
 
-    crew.set_weights(weights, resign_threshold)
-    records = crew.play(num_positions)       # finished games only; the others stay in play
+    pool.set_weights(weights, resign_threshold)
+    records = pool.play(num_positions)       # finished games only; the others stay in play
 
-Workers play rounds of `selfplay.round_waves` waves. After each round the crew checks whether there
+Workers play rounds of `selfplay.round_waves` waves. After each round the pool checks whether there
 are enough games, and one worker may be a round ahead of another. So the games that end in a call of
 `play` depend on the number of games and of workers, never on timing or place: `Actor` runs the
-workers on threads of this process, `RemoteCrew` in separate processes or in a cluster, and both
+workers on threads of this process, `RemotePool` in separate processes or in a cluster, and both
 return the same games.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from azcore.errors import CheckpointError
 from azcore.game import Game
-from azcore.selfplay.jobs import Workplaces
+from azcore.selfplay.jobs import JobSlots
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
@@ -44,7 +44,7 @@ NOTHING = Amount(0, 0)
 
 
 class MemberStatistics(NamedTuple):
-    """The work of a remote part of the crew since the last reset."""
+    """The work of a remote part of the pool since the last reset."""
 
     name: str  # of the part
     games: int  # finished
@@ -65,8 +65,8 @@ class ActorStatistics:
     members: list[MemberStatistics] = field(default_factory=list)  # empty for threads
 
 
-class Crew(ABC):
-    """The workers of a run. Do not use a crew again after it has raised an error.
+class WorkerPool(ABC):
+    """The workers of a run. Do not use a pool again after it has raised an error.
 
     Attributes:
         game: in the form that self-play uses.
@@ -129,8 +129,8 @@ class Crew(ABC):
     def close(self) -> None:
         """Free what the workers hold outside this process; final."""
 
-    def workplaces(self) -> Workplaces | None:
-        """Where jobs can run alongside self-play; None: this crew cannot run any."""
+    def slots(self) -> JobSlots | None:
+        """Where jobs can run alongside self-play; None: this pool cannot run any."""
         return None
 
     # -- playing ----------------------------------------------------------------------------------
@@ -242,14 +242,14 @@ class Crew(ABC):
 
 
 class RoundsUnderWay:
-    """Rounds of a crew's workers. The cost of waiting for one does not grow with their number.
+    """Rounds of a pool's workers. The cost of waiting for one does not grow with their number.
 
     Args:
-        crew: whose rounds they are.
+        pool: whose rounds they are.
     """
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
         self._ended: queue.SimpleQueue[tuple[int, Future[list[GameRecord]]]] = queue.SimpleQueue()
         self._begun: dict[int, Future[list[GameRecord]]] = {}  # by worker, not yet returned
 
@@ -260,7 +260,7 @@ class RoundsUnderWay:
 
     def begin(self, worker: int) -> None:
         """Begin a round of an idle worker."""
-        begun = self._begun[worker] = self._crew.begin_round(worker)
+        begun = self._begun[worker] = self._pool.begin_round(worker)
         begun.add_done_callback(lambda done: self._ended.put((worker, done)))
 
     def ended(self) -> list[tuple[int, Future[list[GameRecord]]]]:
@@ -278,7 +278,7 @@ class RoundsUnderWay:
 
 
 def without_ended(state: dict[str, Any], ended: Collection[int]) -> dict[str, Any]:
-    """A crew's state in which new games replace those that have ended since.
+    """A pool's state in which new games replace those that have ended since.
 
     Args:
         state: the games in play at a checkpoint.
