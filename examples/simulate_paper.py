@@ -407,7 +407,7 @@ def in_play(record: GameRecord) -> dict[str, Any]:
 
 
 class LatentChannel(Channel):
-    """A member that takes time and nothing else."""
+    """A channel to a member that takes time and nothing else."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock, self._seconds = clock, seconds
@@ -462,7 +462,7 @@ class Clock:
 
 
 class LatentLauncher(Launcher):
-    """Members that take time, and nobody in them.
+    """Starts members that take time, and nobody in them.
 
     Args:
         members: how many.
@@ -474,7 +474,7 @@ class LatentLauncher(Launcher):
     def __init__(self, members: int, seconds: float) -> None:
         self.count, self.clock, self._round_seconds = members, Clock(), seconds
 
-    def channel(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
+    def launch(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
         return LatentChannel(self.clock, self._round_seconds)
 
     def published(self, packed: bytes) -> Any:

@@ -34,7 +34,7 @@ class Surroundings:
     settings: RunSettings
     run: RunDirectory  # for its own files
     terminal: TrainingDisplay  # for progress and messages
-    slots: Callable[[], JobSlots]  # returns where matches are played
+    job_slots: Callable[[], JobSlots]  # returns where matches are played
     clock: RunClock
 
 

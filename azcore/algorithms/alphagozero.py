@@ -55,7 +55,7 @@ class AlphaGoZero(Algorithm):
         super().__init__(around)
         settings, run = around.settings, around.run
         self._settings, self._run, self._clock = settings, run, around.clock
-        self._terminal, self._slots = around.terminal, around.slots
+        self._terminal, self._slots = around.terminal, around.job_slots
         self._data: SelfPlayData  # knows the generation
         self._best = copy.deepcopy(around.network)
         self._best_step = 0

@@ -260,7 +260,7 @@ class Training:
                 settings=settings,
                 run=self._run,
                 terminal=self._terminal,
-                slots=lambda: self._slots,
+                job_slots=lambda: self._slots,
                 clock=self._clock,
             )
         )
@@ -302,7 +302,7 @@ class Training:
         if settings.backend.name != "inline":  # this process is idle while others start
             threading.Thread(target=_compile_sampling, args=(settings,), daemon=True).start()
         pool = pool_of_run(settings, network, self._starts, self._terminal.say)
-        self._slots = pool.slots() or self._slots
+        self._slots = pool.job_slots() or self._slots
         sizes = pool.settings
         self.sizes = replace(self.sizes, num_games=sizes.num_games, workers=sizes.workers)
 

@@ -81,27 +81,27 @@ class MatchPart(Job[Played]):
     openings: list[Start]
     seed: int
 
-    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> Played:
+    def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> Played:
         left = iter(weights)
         counting: list[CountingEvaluator] = []
 
         def player(contender: Contender) -> Player:
             if contender.search is None:
-                return RandomPlayer(game=place.game, name=contender.name)
-            evaluator: Evaluator = UniformEvaluator(place.game)
+                return RandomPlayer(game=context.game, name=contender.name)
+            evaluator: Evaluator = UniformEvaluator(context.game)
             if contender.weights is not None:
-                network = place.evaluator(next(left), contender.version)
+                network = context.evaluator(next(left), contender.version)
                 counting.append(CountingEvaluator(network))
                 evaluator = counting[-1]
             return SearchPlayer(
-                game=place.game,
+                game=context.game,
                 evaluator=evaluator,
                 settings=contender.search,
                 name=contender.name,
             )
 
         first, second = (player(contender) for contender in self.players)
-        games = play_part(place.game, (first, second), self.openings, self.seed, tell)
+        games = play_part(context.game, (first, second), self.openings, self.seed, tell)
         return Played(games, sum(evaluator.count for evaluator in counting))
 
 
@@ -196,7 +196,7 @@ def play_in_parts(
             ended and the number of plies played in the others.
 
     Raises:
-        AzcoreError: as `play_match`, or a slot is lost for good.
+        AzcoreError: as `play_match`, or the process or actor of a slot is lost for good.
     """
     began, evaluations = time.perf_counter(), 0
     published = [slots.published(packed) for packed in weights]

@@ -1,4 +1,4 @@
-"""The players of a run's own matches, in the form sent to slots."""
+"""The players of a run's own matches, in the form that jobs carry."""
 
 from __future__ import annotations
 

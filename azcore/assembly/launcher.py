@@ -1,4 +1,4 @@
-"""Where the members of a run or of a tournament run, by the group `backend`."""
+"""What starts the members of a run or of a tournament, by the group `backend`."""
 
 from __future__ import annotations
 

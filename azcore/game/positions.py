@@ -29,7 +29,7 @@ class Paths(NamedTuple):
 
 
 def only_roots(roots: npt.NDArray[np.int32]) -> Paths:
-    """Paths without actions, to the roots themselves; below 0 skips the row."""
+    """Paths without actions, to the roots themselves; a root below 0 skips its row."""
     return Paths(roots, np.zeros((len(roots), 0), np.int32), np.zeros(len(roots), np.int32))
 
 

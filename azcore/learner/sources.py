@@ -77,7 +77,7 @@ class GameSource(ABC):
 
 
 class SelfPlay(GameSource):
-    """A pool that plays games against itself.
+    """A pool of workers, which play games against themselves.
 
     Args:
         pool: plays the games.

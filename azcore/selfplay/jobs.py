@@ -1,7 +1,7 @@
 """Jobs: work besides self-play, such as parts of a match, done where games are played.
 
-A job is pickled and travels to a slot: a thread of this process, a process of a pool, or an
-actor of a cluster. It depends only on itself and the weights sent with it, so a lost job can be
+A job is pickled and travels to a slot: in this process, in a process of a pool, or in an actor of
+a cluster. It depends only on itself and the weights sent with it, so a lost job can be
 done again elsewhere with the same result.
 """
 
@@ -28,11 +28,11 @@ class Job(ABC, Generic[Result]):
     """Work that can be pickled, as can its result."""
 
     @abstractmethod
-    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> Result:
+    def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> Result:
         """Do the work, on any thread.
 
         Args:
-            place: provides what it needs.
+            context: provides what it needs.
             weights: packed, see `Weights.packed`.
             tell: called with its progress; raises `JobCancelledError` if nobody waits any more for
                 the result.
@@ -44,7 +44,7 @@ class JobCancelledError(Exception):
 
 
 class JobContext:
-    """What jobs need at the place where they are done.
+    """What jobs need where they are done.
 
     Attributes:
         game: see below.
@@ -105,7 +105,7 @@ class JobContext:
 
 
 class JobSlots(ABC):
-    """The slots of a run: each does one job at a time.
+    """Slots for jobs, of a run or a tournament: each does one job at a time.
 
     Attributes:
         count: of concurrent jobs; jobs of one number are done one after another.
@@ -140,13 +140,13 @@ class ThreadSlots(JobSlots):
     """Threads of this process.
 
     Args:
-        place: what jobs need; built for `count` at once.
+        context: what jobs need; built for `count` at once.
         count: of threads.
     """
 
-    def __init__(self, place: JobContext, count: int) -> None:
+    def __init__(self, context: JobContext, count: int) -> None:
         self.count = count
-        self._place = place
+        self._context = context
         self._threads = [ThreadPoolExecutor(1, "job") for _ in range(count)]
 
     def published(self, packed: bytes) -> bytes:
@@ -155,9 +155,9 @@ class ThreadSlots(JobSlots):
     def begin(
         self, number: int, job: Job[Result], weights: Sequence[Any], tell: Tell
     ) -> Future[Result]:
-        return self._threads[number].submit(self._place.do, job, weights, tell)
+        return self._threads[number].submit(self._context.do, job, weights, tell)
 
     def close(self) -> None:
-        self._place.leave()
+        self._context.leave()
         for thread in self._threads:
             thread.shutdown(wait=False, cancel_futures=True)

@@ -129,7 +129,7 @@ class WorkerPool(ABC):
     def close(self) -> None:
         """Free what the workers hold outside this process; final."""
 
-    def slots(self) -> JobSlots | None:
+    def job_slots(self) -> JobSlots | None:
         """Where jobs can run alongside self-play; None: this pool cannot run any."""
         return None
 

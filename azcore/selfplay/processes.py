@@ -31,7 +31,7 @@ class Closable(Protocol):
 
 
 class ProcessLauncher(Launcher):
-    """Processes on this machine.
+    """Starts processes on this machine.
 
     Args:
         count: how many.
@@ -50,7 +50,7 @@ class ProcessLauncher(Launcher):
         self.count, self._environment = count, environment or {}
         self._servers = servers
 
-    def channel(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
+    def launch(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
         return ProcessChannel((recipe, numbers, member), self._environment)
 
     def published(self, packed: bytes) -> bytes:
@@ -151,7 +151,7 @@ def serve(descriptor: int) -> None:
     """The main function of such a process: answer all requests.
 
     Args:
-        descriptor: of the connection to the pool.
+        descriptor: of the connection to the process that asks.
     """
     connection, sending = Connection(descriptor), threading.Lock()
 
@@ -160,6 +160,6 @@ def serve(descriptor: int) -> None:
             connection.send(answer)
 
     server = RequestServer(*connection.recv())
-    with contextlib.suppress(EOFError, OSError):  # the pool is gone
+    with contextlib.suppress(EOFError, OSError):  # who asked is gone
         while True:
             server.ask(connection.recv(), send)

@@ -1,10 +1,10 @@
 """Members in actors of a Ray cluster: on this machine, or on many.
 
 Each member has an actor as its home. Ray places it where its resources are free, and the weights
-go through Ray's object store, once for each version. Losing an actor or a node is losing a channel,
-see `azcore.selfplay.remote`. If a member's home waits too long for a place, the member is a guest
-in another's actor; it returns home with the next weights. So all games continue whatever nodes
-come and go, and equal those that threads play.
+go through Ray's object store, once for each version. Losing an actor or a node loses the channels
+that lead to it, see `azcore.selfplay.remote`. If a member's home waits too long for a place, the
+member is a guest in another's actor; it returns home with the next weights. So all games continue
+whatever nodes come and go, and equal those that threads play.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Done = tuple[bool, Any]  # True: a method's result, False: its error
 
 
 class RayLauncher(Launcher):
-    """Actors of a Ray cluster.
+    """Starts actors in a Ray cluster.
 
     Args:
         count: how many; at most one for each worker.
@@ -68,14 +68,14 @@ class RayLauncher(Launcher):
             "scheduling_strategy": "SPREAD",
             "runtime_env": {"env_vars": environment or {}},
         }
-        self._actors = Actors(cluster, options, count, placement.wait, say)
+        self._actors = RayActors(cluster, options, count, placement.wait, say)
         try:
             self._actors.wait_for_one()
         except BaseException:
             self._actors.close()
             raise
 
-    def channel(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
+    def launch(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
         return RayChannel(self._actors, (recipe, numbers, member))
 
     def published(self, packed: bytes) -> Any:
@@ -127,7 +127,7 @@ class PlacedActor:
         return self.is_ready and self.failure is None
 
 
-class Actors:
+class RayActors:
     """The actors of a pool: the home of each member.
 
     Args:
@@ -236,21 +236,21 @@ class Actors:
 
 
 class RayChannel(Channel):
-    """A `RequestServer` in an actor.
+    """A connection to a `RequestServer` in an actor.
 
     Args:
-        actors: the actors.
-        what: the arguments of the server.
+        actors: of the pool.
+        what: the arguments of the `RequestServer`.
     """
 
     _ids = itertools.count()
 
-    def __init__(self, actors: Actors, what: tuple[Recipe, Sequence[int], int]) -> None:
+    def __init__(self, actors: RayActors, what: tuple[Recipe, Sequence[int], int]) -> None:
         self._actors, self._number = actors, what[2]
         self._actor = actors.place_for(self._number)
         self._actor.channels += 1
         self._is_home = self._actor is actors.home(self._number)
-        self._server = next(RayChannel._ids)
+        self._server_number = next(RayChannel._ids)
         self._turns = itertools.count()
         self._arrived: queue.SimpleQueue[tuple[int, Future[Done]] | Exception | None] = (
             queue.SimpleQueue()
@@ -265,7 +265,7 @@ class RayChannel(Channel):
     def _call(self, number: int, method: str, values: tuple[Any, ...]) -> None:
         try:
             ask = self._actor.handle.ask.remote
-            done = ask(self._server, next(self._turns), method, *values).future()
+            done = ask(self._server_number, next(self._turns), method, *values).future()
         except Exception as error:
             done = Future()
             done.set_exception(error)
@@ -296,11 +296,11 @@ class RayChannel(Channel):
         if self._actor.is_ready or self._actor.failure is not None:
             return
         if self._actors.leave(self._number):
-            raise MovedMemberError("has no free slot; its games move to another actor")
+            raise MovedMemberError("has no place in the cluster; its games move to another actor")
         if not self._is_told:
             self._is_told = True
             self._actors.say(
-                f"self-play actor {self._number} waits for a free slot: {self._actors.needs()}"
+                f"self-play actor {self._number} waits for a place: {self._actors.needs()}"
             )
 
     def _result(self, done: Future[Done]) -> Done:
@@ -347,7 +347,7 @@ def _how(error: BaseException) -> str:
 
 
 class ServingActor:
-    """An actor: a process of the cluster with the servers of one or more members.
+    """An actor: a process of the cluster with the request servers of one or more members.
 
     Calls may arrive out of order, so each has a turn.
 
@@ -385,13 +385,13 @@ class ServingActor:
 
 
 class _OrderedServer:
-    """A server that gets requests in the order of turns, on its own thread."""
+    """A `RequestServer` that gets requests in the order of turns, on its own thread."""
 
     def __init__(self) -> None:
         self._server: RequestServer
         self._turn = 0
         self._waiting: dict[int, asyncio.Future[None]] = {}
-        self._thread = ThreadPoolExecutor(1, "server")
+        self._thread = ThreadPoolExecutor(1, "requests")
 
     async def ask(self, turn: int, method: str, values: tuple[Any, ...]) -> Done:
         if turn != self._turn:

@@ -34,7 +34,7 @@ from azcore.storage.game_record import GameRecord
 
 
 class LostMemberError(Exception):
-    """A channel's member is lost; the text is how it ended, such as `by signal 9`.
+    """The member of a channel is lost; the text is how it ended, such as `by signal 9`.
 
     Args:
         how: how it ended.
@@ -80,19 +80,19 @@ class Channel(ABC):
 
 
 class Launcher(ABC):
-    """Where members run: processes of this machine, or actors of a cluster.
+    """Starts members: as processes of this machine, or as actors of a cluster.
 
     Attributes:
         called: the word for a member there, such as `process`.
-        count: how many there are room for.
+        count: of members that it has room for.
     """
 
     called: str
     count: int
 
     @abstractmethod
-    def channel(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
-        """A new channel to a new member.
+    def launch(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
+        """Start a new member; returns the channel to it.
 
         Args:
             recipe: builds it.
@@ -120,7 +120,7 @@ def members_in(
     """New members, which share the workers.
 
     Args:
-        launcher: where they run.
+        launcher: starts them.
         recipe: builds them.
         workers: how many; at least one for each member.
         work: their purpose, part of their names.
@@ -128,14 +128,16 @@ def members_in(
         say: called with a sentence about each loss, on any thread.
     """
 
-    def connected(member: int, numbers: Sequence[int]) -> Callable[[], Channel]:
-        return lambda: launcher.channel(recipe, numbers, member)
+    def channel_maker(member: int, numbers: Sequence[int]) -> Callable[[], Channel]:
+        return lambda: launcher.launch(recipe, numbers, member)
 
     members: list[RemoteMember] = []
     try:
         for number, numbers in enumerate(divided(workers, launcher.count)):
             name = f"{work} {launcher.called} {number}"
-            members.append(RemoteMember(name, numbers, connected(number, numbers), restarts, say))
+            members.append(
+                RemoteMember(name, numbers, channel_maker(number, numbers), restarts, say)
+            )
     except BaseException:
         for member in members:
             member.close()
@@ -150,7 +152,7 @@ class RemotePool(WorkerPool):
     Args:
         game: in the form that self-play uses.
         settings: number of games and workers, and how moves are chosen.
-        launcher: where they run; closed with the pool.
+        launcher: starts them; closed with the pool.
         recipe: builds them.
         restarts: see `members_in`.
         say: see `members_in`.
@@ -206,7 +208,7 @@ class RemotePool(WorkerPool):
         self._members[member].ask(ROUND, local).add_done_callback(on_answer)
         return ended
 
-    def slots(self) -> JobSlots:
+    def job_slots(self) -> JobSlots:
         return self._slots
 
     def leave_rounds(self) -> None:
@@ -290,7 +292,7 @@ class RemoteSlots(JobSlots):
     """Runs jobs alongside the workers of members, until it is closed.
 
     Args:
-        launcher: where they run; closed with them.
+        launcher: started them; closed with them.
         members: of a pool, or for jobs alone.
 
     Attributes:
@@ -347,7 +349,7 @@ class RemoteMember:
     Args:
         name: of the member.
         numbers: of its workers among those of the run.
-        channel: makes a new channel to it.
+        new_channel: makes one to it.
         restarts: see `members_in`.
         say: see `members_in`.
 
@@ -359,13 +361,13 @@ class RemoteMember:
         self,
         name: str,
         numbers: Sequence[int],
-        channel: Callable[[], Channel],
+        new_channel: Callable[[], Channel],
         restarts: int,
         say: Callable[[str], None],
     ) -> None:
         self.name, self.numbers = name, numbers
         self.restarted = 0
-        self._new_channel, self._restarts, self._say = channel, restarts, say
+        self._new_channel, self._restarts, self._say = new_channel, restarts, say
         self._lock = threading.Lock()  # of all below
         self._requests: list[Request] = []  # requests that change it, to repeat after a loss
         self._open: dict[int, _Open] = {}  # unanswered others, also to repeat

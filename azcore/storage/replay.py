@@ -365,7 +365,7 @@ class ReplayBuffer:
         self._shares = _Ring(np.float64, folder)
         self._samples_end = 0  # number of positions to learn from, in total so far
         self._symmetries = SymmetryTables(game)
-        self._scratches: deque[_Scratch] = deque()  # not in use by any thread
+        self._idle: deque[_Scratch] = deque()  # not in use by any thread
 
     def __len__(self) -> int:
         """Games in the window."""
@@ -554,7 +554,7 @@ class ReplayBuffer:
         """
         size, num_actions = len(chosen), self.game.num_actions
         try:
-            scratch = self._scratches.pop()
+            scratch = self._idle.pop()
         except IndexError:
             scratch = _Scratch(self.game)
         positions, paths = scratch.clear(size)
@@ -623,7 +623,7 @@ class ReplayBuffer:
                 ],
             )
             samples = with_targets(samples, self._own_targets(drawn))
-        self._scratches.append(scratch)
+        self._idle.append(scratch)
         return samples
 
     def _lengths(self, games: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -76,7 +76,7 @@ FAULT = 1011
 LOG = logging.getLogger("uvicorn.error")
 
 
-class Session(Protocol):
+class PageSession(Protocol):
     """What serves one page for as long as its web socket lasts: `Room`, `Inside` or `Sees`."""
 
     def do(self, order: object) -> None:
@@ -86,7 +86,7 @@ class Session(Protocol):
         """The page is gone."""
 
 
-MakeRoom = Callable[[Tell, Later], Session]
+MakeRoom = Callable[[Tell, Later], PageSession]
 
 
 def make_app(

@@ -1,4 +1,4 @@
-"""Matches whose parts are played at several slots: the same games, whatever dies."""
+"""Matches whose parts are played in several slots: the same games, whatever dies."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_processes_play_the_same_match() -> None:
     ]
     with contextlib.closing(small_pool(small_settings(3), 2)) as pool:
         found = [
-            play_spread(pool.slots(), GAME, one, other, **WANTED)[:2]
+            play_spread(pool.job_slots(), GAME, one, other, **WANTED)[:2]
             for one, other in ((FIRST, SECOND), (RANDOM, FIRST))
         ]
     assert found == wanted
@@ -136,7 +136,7 @@ def test_a_match_goes_on_beside_self_play_and_is_done_again_if_it_is_lost() -> N
     said: list[str] = []
     with contextlib.closing(small_pool(settings, 2, say=said.append)) as pool:
         pool.set_weights(HashWeights(0))
-        slots = pool.slots()
+        slots = pool.job_slots()
         begun = threading.Thread(
             target=lambda: found.append(
                 play_spread(slots, GAME, FIRST, SECOND, **{**WANTED, "num_games": 200})
@@ -154,26 +154,26 @@ def test_a_match_goes_on_beside_self_play_and_is_done_again_if_it_is_lost() -> N
 class Held(Job[str]):
     """Waits until nobody waits for it."""
 
-    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
+    def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
         while True:
             time.sleep(0.01)
             tell(0)
 
 
 class Failing(Job[str]):
-    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
+    def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
         raise SettingError("a setting must be one, got another")
 
 
 class Deadly(Job[str]):
-    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
+    def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
         os._exit(5)
 
 
 class Loaded(Job[int]):
     """Has much to bring, and to take away."""
 
-    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> int:
+    def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> int:
         return sum(map(len, weights))
 
 
@@ -181,7 +181,7 @@ def test_a_job_that_ends_its_process_is_given_up_and_self_play_goes_on() -> None
     said: list[str] = []
     with contextlib.closing(small_pool(small_settings(2), 1, say=said.append)) as pool:
         pool.set_weights(HashWeights(0))
-        deadly = pool.slots().begin(0, Deadly(), [], no_tell)
+        deadly = pool.job_slots().begin(0, Deadly(), [], no_tell)
         for _ in range(200):
             assert pool.play(5)
             if deadly.done():
@@ -196,7 +196,7 @@ def test_a_job_that_ends_its_process_does_so_without_the_process_being_given_up(
     """Self-play, which has been asked for nothing in the meantime, has nothing to do with it."""
     with contextlib.closing(small_pool(small_settings(2), 1)) as pool:
         pool.set_weights(HashWeights(0))
-        deadly = pool.slots().begin(0, Deadly(), [], no_tell)
+        deadly = pool.job_slots().begin(0, Deadly(), [], no_tell)
         states = pool._members[0].ask("states")
         with pytest.raises(LostProcessError, match="3 times during the same job"):
             deadly.result(60)
@@ -210,7 +210,7 @@ def test_large_jobs_pass_large_answers() -> None:
     with contextlib.closing(small_pool(small_settings(2), 1)) as pool:
         member = pool._members[0]
         member.go_on_from(pickle.dumps(small_actor(small_settings(2)).worker_states()), None)
-        slots = pool.slots()
+        slots = pool.job_slots()
         for number in range(3):
             states = member.ask("states")
             jobs = [slots.begin(at, Loaded(), weights, no_tell) for at in range(2)]
@@ -222,7 +222,7 @@ def test_large_jobs_pass_large_answers() -> None:
 
 def test_a_job_that_nobody_waits_for_harms_nothing() -> None:
     with contextlib.closing(small_pool(small_settings(2), 1)) as pool:
-        slots = pool.slots()
+        slots = pool.job_slots()
         left = slots.begin(0, Slow(), [], no_tell)
         left.cancel()
         assert slots.begin(0, Loaded(), [b"one"], no_tell).result(60) == 3
@@ -234,7 +234,7 @@ def test_a_job_that_nobody_waits_for_harms_nothing() -> None:
 class Slow(Job[str]):
     """Tells how far it is, as a long game does."""
 
-    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
+    def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> str:
         for done in range(8):
             time.sleep(0.1)
             tell(done)
@@ -244,7 +244,7 @@ class Slow(Job[str]):
 def test_processes_tell_how_far_a_job_is() -> None:
     told: list[int] = []
     with contextlib.closing(small_pool(small_settings(2), 1)) as pool:
-        assert pool.slots().begin(1, Slow(), [], told.append).result(60) == "done"
+        assert pool.job_slots().begin(1, Slow(), [], told.append).result(60) == "done"
     assert 1 <= len(told) <= 4  # not more than four times a second
     assert told == sorted(set(told))
 
@@ -256,7 +256,7 @@ def no_tell(done: int) -> None:
 @pytest.mark.parametrize("where", ["threads", "processes"])
 def test_an_error_there_is_raised_here_and_all_can_be_left(where: str) -> None:
     pool = small_pool(small_settings(2), 1) if where == "processes" else None
-    slots: JobSlots = threads(2) if pool is None else pool.slots()
+    slots: JobSlots = threads(2) if pool is None else pool.job_slots()
     held = slots.begin(0, Held(), [], no_tell)
     with pytest.raises(SettingError, match="got another"):
         slots.begin(1, Failing(), [], no_tell).result(60)
@@ -286,15 +286,15 @@ def test_a_network_is_shared_by_the_jobs_of_a_context_and_then_dropped() -> None
         made.append(version)
         return unpacked(packed, version)
 
-    place = JobContext(GAME, unpack, 2)
-    play_spread(ThreadSlots(place, 2), GAME, FIRST, SECOND, **WANTED)
+    context = JobContext(GAME, unpack, 2)
+    play_spread(ThreadSlots(context, 2), GAME, FIRST, SECOND, **WANTED)
     assert {*made} == {3, 8}
-    assert not place._evaluators
-    slots = ThreadSlots(place, 2)  # and also while another job goes on
+    assert not context._evaluators
+    slots = ThreadSlots(context, 2)  # and also while another job goes on
     held = slots.begin(0, Held(), [], no_tell)
     job = MatchPart(players=(FIRST, SECOND), openings=[(None, [])], seed=1)
     slots.begin(1, job, [b"hashes", b"hashes"], no_tell).result(60)
-    assert not place._evaluators
+    assert not context._evaluators
     slots.close()
     with pytest.raises(JobCancelledError):
         held.result(60)

@@ -172,7 +172,7 @@ def test_a_disk_that_is_full_is_noticed() -> None:
         learner.begin(10, 10)
 
 
-class Poolless:
+class HandPool:
     """Rounds that end when the test says so."""
 
     settings = small_settings(4)
@@ -192,7 +192,7 @@ class Poolless:
 
 def test_games_that_ended_together_are_stored_once_also_beside_an_error() -> None:
     """Meanwhile, here while those of another round are stored."""
-    pool: Any = Poolless()
+    pool: Any = HandPool()
     play, stored = _FreePlay(pool), []
     storing, go_on = threading.Event(), threading.Event()
 

@@ -125,7 +125,7 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
 
         pool.load_state_dict(small_actor(settings).state_dict())
         pool._slots.launcher._actors.wait = 1.0
-        match = threading.Thread(target=lambda: matches.append(play_small(pool.slots())))
+        match = threading.Thread(target=lambda: matches.append(play_small(pool.job_slots())))
         match.start()
 
         def harm(count: int) -> None:
@@ -292,7 +292,7 @@ def test_calls_have_their_turns() -> None:
     """However they arrive; and another version of azcore answers none."""
 
     async def asked(version: str) -> list[Any]:
-        host = ServingActor(version)
+        actor = ServingActor(version)
         settings = small_settings(2)
         calls: list[tuple[int, str, tuple[Any, ...]]] = [
             (0, "open", (SmallRecipe(settings), [0, 1], 0)),
@@ -300,9 +300,9 @@ def test_calls_have_their_turns() -> None:
             (2, "round", (1,)),
             (3, "states", ()),
         ]
-        asking = [host.ask(7, turn, method, *values) for turn, method, values in reversed(calls)]
+        asking = [actor.ask(7, turn, method, *values) for turn, method, values in reversed(calls)]
         answers = await asyncio.gather(*asking)
-        await host.ask(7, 4, ray_actors.SHUT)
+        await actor.ask(7, 4, ray_actors.SHUT)
         return answers[::-1]
 
     answers = asyncio.run(asked(ray_actors.__version__))

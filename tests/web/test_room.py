@@ -616,16 +616,16 @@ def test_a_closed_room_is_freed_without_the_cyclic_collector(
         )
         inside = Inside(shelf=shelf, search=search, gumbel=None, send=told.put)
         sessions = (room, inside, Sees(shelf=shelf, send=told.put))
-        for guest in sessions:
-            guest.do({**order, "simulations": 20})
-            guest.do({"do": "nothing that is known"})
+        for session in sessions:
+            session.do({**order, "simulations": 20})
+            session.do({"do": "nothing that is known"})
         room.do({"do": "hint"})
         room.do(decision(decided, room))
         room.do({"do": "analyse", "on": True})
         thinker, stepper = room._thinker, inside._stepper
         assert thinker is not None
-        for guest in sessions:
-            guest.close()
+        for session in sessions:
+            session.close()
         return [weakref.ref(each) for each in (*sessions, thinker, thinker._search, stepper)]
 
     visit_each()  # compiles, which leaves cycles that hold this first visit

@@ -25,7 +25,7 @@ from azcore.selfplay.weights import Weights
 
 
 class ArenaContext(JobContext):
-    """Plays parts of matches, one at a time.
+    """What parts of a tournament's matches need, which are played one at a time.
 
     Args:
         settings: of the matches.
@@ -84,12 +84,12 @@ class EntrantsPart(Job[Played]):
     openings: list[Start]
     seed: int
 
-    def do(self, place: JobContext, weights: Sequence[bytes], tell: Tell) -> Played:
-        assert isinstance(place, ArenaContext)
-        first, second = (place.players[number] for number in self.players)
+    def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> Played:
+        assert isinstance(context, ArenaContext)
+        first, second = (context.players[number] for number in self.players)
         try:
             games = play_part(
-                place.game, (first, second), self.openings, self.seed, tell, place.tablebase
+                context.game, (first, second), self.openings, self.seed, tell, context.tablebase
             )
         finally:
             first.end()
