@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from difflib import get_close_matches
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -164,18 +165,29 @@ def or_null(test: Test, null: str = "null") -> Test:
 class Checked:
     """Settings whose fields state their tests, such as `games: Annotated[int, ONE_OR_MORE]`.
 
-    A subclass names its group in the configuration, for error messages.
+    A subclass names its group in the configuration, for error messages. A field of another group
+    names that after its test: `Annotated[float, POSITIVE, "puct"]`.
     """
 
     _group: ClassVar[str]
 
-    def __init_subclass__(cls, group: str) -> None:
-        cls._group = group
+    def __init_subclass__(cls, group: str | None = None) -> None:
+        if group is not None:
+            cls._group = group
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self), include_extras=True)
-        tested = {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
-        require_each(self, self._group, {key: hint.__metadata__[0] for key, hint in tested.items()})
+        require_each(self, self._group, _tests_of(type(self)))  # type: ignore[arg-type]
+
+
+@cache
+def _tests_of(kind: type[Checked]) -> dict[str, Test]:
+    """By field, with its group before it where it has its own."""
+    tests = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        if get_origin(hint) is Annotated:
+            test, *group = hint.__metadata__
+            tests[".".join([*group, name])] = test
+    return tests
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from azcore.game.facts import PROTOCOLS
 from azcore.search.settings import SearchSettings, search_settings
@@ -13,54 +13,40 @@ from azcore.settings import (
     NOT_NEGATIVE,
     ONE_OR_MORE,
     POSITIVE,
+    Checked,
     Test,
     build_group,
-    require_each,
+    one_of,
+    or_null,
 )
 
 BOOK_CHOICES = ("weighted", "best")
+PROTOCOL_NAMES = (*PROTOCOLS, "analysis")
+RESIGN_BELOW: Test = (
+    lambda value: -1 <= value <= 1,
+    "a value of -1 to 1, or null never to resign",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineSettings:
+class EngineSettings(Checked, group="engine"):
     """How an engine thinks; the numbers and their reasons are in `conf/engine`."""
 
-    protocol: str | None
-    num_simulations: int
-    time_share: float
-    move_overhead: float
-    leaves_per_tree: int
-    max_simulations: int
-    memory_mb: int
+    protocol: Annotated[str | None, or_null(one_of(PROTOCOL_NAMES), "null for the game's own")]
+    num_simulations: Annotated[int, ONE_OR_MORE, "search"]
+    time_share: Annotated[float, ONE_OR_MORE]
+    move_overhead: Annotated[float, NOT_NEGATIVE]
+    leaves_per_tree: Annotated[int, ONE_OR_MORE, "search"]
+    max_simulations: Annotated[int, ONE_OR_MORE]
+    memory_mb: Annotated[int, ONE_OR_MORE]
     ponder: bool
-    report_seconds: float
-    resign_below: float | None
+    report_seconds: Annotated[float, POSITIVE]
+    resign_below: Annotated[float | None, RESIGN_BELOW]
     book: str | None
-    book_choice: str
-    book_plies: int
+    book_choice: Annotated[str, one_of(BOOK_CHOICES)]
+    book_plies: Annotated[int, ONE_OR_MORE]
     tablebase: str | None
     log: str | None
-
-    def __post_init__(self) -> None:
-        protocols = (*PROTOCOLS, "analysis")
-        wanted = f"one of {', '.join(protocols)}, or null for the game's own"
-        tests: dict[str, Test] = {
-            "search.num_simulations": ONE_OR_MORE,
-            "search.leaves_per_tree": ONE_OR_MORE,
-            "max_simulations": ONE_OR_MORE,
-            "memory_mb": ONE_OR_MORE,
-            "protocol": (lambda name: name in protocols, wanted),
-            "time_share": ONE_OR_MORE,
-            "move_overhead": NOT_NEGATIVE,
-            "book_choice": (lambda name: name in BOOK_CHOICES, f"one of {', '.join(BOOK_CHOICES)}"),
-            "book_plies": ONE_OR_MORE,
-            "report_seconds": POSITIVE,
-            "resign_below": (
-                lambda value: -1 <= value <= 1,
-                "a value of -1 to 1, or null never to resign",
-            ),
-        }
-        require_each(self, "engine", tests)
 
 
 # What an engine in a terminal or on the page lacks, or has in its own settings.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,13 @@ from azcore.settings import (
     NOT_NEGATIVE,
     ONE_OR_MORE,
     POSITIVE,
+    Checked,
     Test,
     build,
+    or_null,
     require,
-    require_each,
     unknown_key,
+    within,
 )
 
 NOISE = (  # settings of self-play alone, in `conf/noise`
@@ -71,63 +73,47 @@ class GumbelSettings:
             require(0 <= value < math.inf, f"search.gumbel.{name}", "0 or more", value)
 
 
+OWN = "null for the game's own"
+FINITE: Test = (lambda value: 0 <= value < math.inf, "0 or more")
+ABOVE_0: Test = (lambda value: 0 < value < math.inf, "above 0")
+ZERO_TO_ONE: Test = (lambda value: 0 <= value <= 1, "0 to 1")
+
+
 @dataclass(frozen=True, kw_only=True)
-class SearchSettings:
+class SearchSettings(Checked, group="search"):
     """How to search; the numbers and their sources are in `conf/search`, `puct` and `noise`."""
 
-    num_simulations: int
-    c_init: float
-    c_base: float
-    c_spread: float
-    c_spread_prior: float
-    c_spread_visits: float
+    num_simulations: Annotated[int, ONE_OR_MORE]
+    c_init: Annotated[float, FINITE, "puct"]
+    c_base: Annotated[float, POSITIVE, "puct"]
+    c_spread: Annotated[float, ZERO_TO_ONE, "puct"]
+    c_spread_prior: Annotated[float, ABOVE_0, "puct"]
+    c_spread_visits: Annotated[float, FINITE, "puct"]
     value_range: tuple[float, float]
     count_parent_visit: bool
-    first_play: float
+    first_play: Annotated[float, (math.isfinite, "finite"), "puct"]
     first_play_relative: bool
     first_play_by_mass: bool
-    virtual_loss: int
+    virtual_loss: Annotated[int, NOT_NEGATIVE, "puct"]
     virtual_loss_is_loss: bool
-    leaves_per_tree: int
-    dirichlet_fraction: float
-    dirichlet_alpha: float | None  # None: the game's own
-    root_temperature: float
-    forced_visits: float
+    leaves_per_tree: Annotated[int, ONE_OR_MORE]
+    dirichlet_fraction: Annotated[float, ZERO_TO_ONE]
+    dirichlet_alpha: Annotated[float | None, or_null(POSITIVE, OWN)]
+    root_temperature: Annotated[float, ABOVE_0]
+    forced_visits: Annotated[float, FINITE]
     reuse_subtree: bool
-    reuse_limit: float
+    reuse_limit: Annotated[float, FINITE, "puct"]
     transpositions: bool
     stop_early: bool
     solve: bool
-    proof_plies: int | None  # None: the game's own
+    proof_plies: Annotated[int | None, or_null(within(0, MOST_PROOF), OWN)]
     gumbel: GumbelSettings | None  # None: PUCT everywhere
     rule: str | None  # of a package, see `rules.py`; None: azcore's formula
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         is_gumbel, several = self.gumbel is not None, self.leaves_per_tree > 1
         ordered = all(map(math.isfinite, self.value_range)) and len(self.value_range) == 2
-        finite: Test = (lambda value: 0 <= value < math.inf, "0 or more")
-        above_0: Test = (lambda value: 0 < value < math.inf, "above 0")
-        tests: dict[str, Test] = {
-            "num_simulations": ONE_OR_MORE,
-            "puct.c_base": POSITIVE,
-            "puct.c_init": finite,
-            "puct.c_spread": (lambda spread: 0 <= spread <= 1, "0 to 1"),
-            "puct.c_spread_prior": above_0,
-            "puct.c_spread_visits": finite,
-            "puct.first_play": (math.isfinite, "finite"),
-            "puct.virtual_loss": NOT_NEGATIVE,
-            "leaves_per_tree": ONE_OR_MORE,
-            "proof_plies": (
-                lambda plies: 0 <= plies <= MOST_PROOF,
-                f"0 to {MOST_PROOF}, or null for the game's own",
-            ),
-            "dirichlet_fraction": (lambda share: 0 <= share <= 1, "0 to 1"),
-            "dirichlet_alpha": (lambda alpha: alpha > 0, "above 0, or null for the game's own"),
-            "root_temperature": above_0,
-            "forced_visits": finite,
-            "puct.reuse_limit": finite,
-        }
-        require_each(self, "search", tests)
         require(
             ordered and self.value_range[0] < self.value_range[1],
             "puct.value_range",

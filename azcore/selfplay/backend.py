@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Annotated
 
-from azcore.settings import Test, require, require_each
+from azcore.settings import Checked, Test, one_of, or_null, require, within
 
 NAMES = ("auto", "inline", "process", "ray")
 MOST_PROCESSES = 1024  # more than a machine has cores
@@ -16,37 +17,29 @@ LONGEST_WAIT = 86_400.0  # seconds: a day
 ADDRESS = re.compile(r"auto|(ray://)?([\w.-]+|\[[\da-fA-F:]+\]):\d{1,5}")
 
 
+AN_ADDRESS: Test = (
+    lambda text: ADDRESS.fullmatch(text) is not None,
+    "auto, HOST:PORT, ray://HOST:PORT or null",
+)
+UNITS: Test = (lambda count: 0 <= count <= MOST_UNITS, f"0 to {MOST_UNITS:,.0f}")
+WAIT: Test = (lambda seconds: 1 <= seconds <= LONGEST_WAIT, f"1 to {LONGEST_WAIT:,.0f}")
+
+
 @dataclass(frozen=True, kw_only=True)
-class BackendSettings:
+class BackendSettings(Checked, group="backend"):
     """Where self-play and matches run; the numbers and reasons are in `conf/backend`."""
 
-    name: str
-    processes: int | None  # None: one for each worker
-    restarts: int
-    address: str | None  # of a Ray cluster; None: the run starts its own
-    actors: int | None  # None: one for each worker
-    num_cpus: float | None  # of an actor; None: one for each of its workers
-    num_gpus: float  # of an actor
-    wait: float  # seconds
+    name: Annotated[str, one_of(NAMES)]
+    processes: Annotated[int | None, or_null(within(1, MOST_PROCESSES))]  # None: one a worker
+    restarts: Annotated[int, within(0, MOST_RESTARTS)]
+    address: Annotated[str | None, AN_ADDRESS]  # of a Ray cluster; None: the run starts its own
+    actors: Annotated[int | None, or_null(within(1, MOST_ACTORS))]  # None: one a worker
+    num_cpus: Annotated[float | None, or_null(UNITS)]  # of an actor; None: one a worker
+    num_gpus: Annotated[float, UNITS]  # of an actor
+    wait: Annotated[float, WAIT]  # seconds
 
     def __post_init__(self) -> None:
-        tests: dict[str, Test] = {
-            "name": (lambda name: name in NAMES, f"one of {', '.join(NAMES)}"),
-            "restarts": (lambda n: 0 <= n <= MOST_RESTARTS, f"0 to {MOST_RESTARTS:,}"),
-            "address": (
-                lambda text: ADDRESS.fullmatch(text) is not None,
-                "auto, HOST:PORT, ray://HOST:PORT or null",
-            ),
-            "num_cpus": (lambda n: 0 <= n <= MOST_UNITS, f"0 to {MOST_UNITS:,.0f}, or null"),
-            "num_gpus": (lambda n: 0 <= n <= MOST_UNITS, f"0 to {MOST_UNITS:,.0f}"),
-            "wait": (lambda seconds: 1 <= seconds <= LONGEST_WAIT, f"1 to {LONGEST_WAIT:,.0f}"),
-            "processes": (
-                lambda n: 1 <= n <= MOST_PROCESSES,
-                f"1 to {MOST_PROCESSES:,}, or null",
-            ),
-            "actors": (lambda n: 1 <= n <= MOST_ACTORS, f"1 to {MOST_ACTORS:,}, or null"),
-        }
-        require_each(self, "backend", tests)
+        super().__post_init__()
         self._require_of("process", "which has no separate processes", "processes")
         self._require_of("ray", "which has no actors", "address", "actors", "num_cpus", "num_gpus")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,11 @@ from azcore.settings import (
     POSITIVE,
     SHARE,
     SHARE_ABOVE_0,
+    Checked,
     Test,
+    or_null,
     require,
-    require_each,
+    within,
 )
 from azcore.storage.run_directory import MOST_GAMES
 from azcore.storage.starts import require_plies
@@ -28,68 +31,55 @@ DECIDED_PLIES = 4  # two of each player
 MOST_POLICY_PLIES = 10**6  # on average
 MOST_WORKERS = 10_000  # of all machines; twice AlphaZero's generators
 MOST_WAVES = 10**5  # of a round; hours of the slowest network
+EACH: Test = (lambda each: min(each, default=0) >= 0, "0 or more each")
+DECIDED: Test = (lambda value: 0 < value < 1, "a value between 0 and 1, or null")
+BETWEEN: Test = (lambda share: 0 < share < 1, "a share between 0 and 1")
+POLICY_PLIES: Test = (
+    lambda plies: 0 < plies <= MOST_POLICY_PLIES,
+    f"above 0, at most {MOST_POLICY_PLIES:,}, or null",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfPlaySettings:
+class SelfPlaySettings(Checked, group="selfplay"):
     """How games are generated; the numbers and their sources are in `conf/selfplay`."""
 
-    num_games: int | None  # None: a probe finds it, see `azcore.selfplay.sizes`
-    workers: int | None  # None: one per core
-    opening_plies: int
-    policy_plies: float | None  # mean of an exponential distribution; None: none
+    # None: a probe finds it, see `azcore.selfplay.sizes`
+    num_games: Annotated[int | None, or_null(within(1, MOST_GAMES))]
+    workers: Annotated[int | None, or_null(within(1, MOST_WORKERS))]  # None: one per core
+    opening_plies: Annotated[int, NOT_NEGATIVE]
+    policy_plies: Annotated[float | None, POLICY_PLIES]  # mean of an exponential distribution
     starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: the game's own
     start_plies: tuple[int, ...]
-    start_share: float
-    branch_share: float
+    start_share: Annotated[float, SHARE_ABOVE_0]
+    branch_share: Annotated[float, (lambda share: 0 <= share < 1, "a share of 0 to 1")]
     regret_share: float
-    round_waves: int
-    temperature: float
-    temperature_plies: int
-    final_temperature: float
-    temperature_half_life: float | None  # plies; None: a step after temperature_plies
-    temperatures: tuple[float, ...]  # of each ply; empty: as the four above determine
-    full_search_share: float
-    cheap_simulations: int
-    decided_value: float | None  # None: no game counts as decided
-    decided_share: float
+    round_waves: Annotated[int, within(1, MOST_WAVES)]
+    temperature: Annotated[float, POSITIVE]
+    temperature_plies: Annotated[int, NOT_NEGATIVE]
+    final_temperature: Annotated[float, NOT_NEGATIVE]
+    # Plies; None: a step after temperature_plies
+    temperature_half_life: Annotated[float | None, or_null(POSITIVE)]
+    temperatures: Annotated[tuple[float, ...], EACH]  # of each ply; empty: by the four above
+    full_search_share: Annotated[float, SHARE_ABOVE_0]
+    cheap_simulations: Annotated[int, ONE_OR_MORE]
+    decided_value: Annotated[float | None, DECIDED]  # None: no game counts as decided
+    decided_share: Annotated[float, SHARE]
     resignation: bool
-    resignation_false_positives: float
-    resignation_played_out: float
-    resignation_games: int
+    resignation_false_positives: Annotated[float, BETWEEN]
+    resignation_played_out: Annotated[float, SHARE_ABOVE_0]
+    resignation_games: Annotated[int, ONE_OR_MORE]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_plies(self.start_plies, "selfplay.start_plies")
-        within = (lambda value: 0 < value < 1, "a share between 0 and 1")
-        tests: dict[str, Test] = {
-            "num_games": (lambda n: 1 <= n <= MOST_GAMES, f"1 to {MOST_GAMES:,}, or null"),
-            "workers": (lambda n: 1 <= n <= MOST_WORKERS, f"1 to {MOST_WORKERS:,}, or null"),
-            "opening_plies": NOT_NEGATIVE,
-            "policy_plies": (
-                lambda plies: 0 < plies <= MOST_POLICY_PLIES,
-                f"above 0, at most {MOST_POLICY_PLIES:,}, or null",
-            ),
-            "start_share": SHARE_ABOVE_0,
-            "branch_share": (lambda share: 0 <= share < 1, "a share of 0 to 1"),
-            "regret_share": (
-                lambda share: 0 <= share < 1 - self.branch_share,
-                f"0 or more, and below 1 - selfplay.branch_share = {1 - self.branch_share:g}",
-            ),
-            "round_waves": (lambda waves: 1 <= waves <= MOST_WAVES, f"1 to {MOST_WAVES:,}"),
-            "temperature": POSITIVE,
-            "final_temperature": NOT_NEGATIVE,
-            "temperature_plies": NOT_NEGATIVE,
-            "temperature_half_life": (lambda plies: plies > 0, "above 0, or null"),
-            "temperatures": (lambda each: min(each, default=0) >= 0, "0 or more each"),
-            "decided_value": (lambda v: 0 < v < 1, "a value between 0 and 1, or null"),
-            "decided_share": SHARE,
-            "full_search_share": SHARE_ABOVE_0,
-            "cheap_simulations": ONE_OR_MORE,
-            "resignation_false_positives": within,
-            "resignation_played_out": SHARE_ABOVE_0,
-            "resignation_games": ONE_OR_MORE,
-        }
-        require_each(self, "selfplay", tests)
+        most = 1 - self.branch_share
+        require(
+            0 <= self.regret_share < most,
+            "selfplay.regret_share",
+            f"0 or more, and below 1 - selfplay.branch_share = {most:g}",
+            self.regret_share,
+        )
 
     def shares(self) -> list[int]:
         """Number of games per worker, as equal as possible; both settings must be known.

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,17 @@ from azcore.game.batch import make_batch
 from azcore.game.compilation import compiled
 from azcore.game.positions import Paths, Positions, make_positions
 from azcore.game.symmetries import SymmetryTables
-from azcore.settings import ONE_OR_MORE, SHARE, Test, require, require_each
+from azcore.settings import (
+    ABOVE_0_AT_MOST_1,
+    ONE_OR_MORE,
+    POSITIVE,
+    SHARE,
+    Checked,
+    Test,
+    or_null,
+    require,
+    require_each,
+)
 from azcore.storage.ends import NO_END, UNKNOWN, Ends
 from azcore.storage.game_record import COUNTS, NAMED, PLY, GameRecord
 from azcore.storage.scratch import ScratchFile
@@ -69,51 +79,46 @@ _NARROW = np.dtype(  # `NAMED` in half the space, until a count needs more
 )
 
 
+SAMPLES: Test = (
+    lambda samples: samples >= 0.001,
+    "0.001 or more, or self-play makes games that the network hardly learns from",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class ReplaySettings:
+class ReplaySettings(Checked, group="replay"):
     """How many games to store and how to use them; numbers and sources are in `conf/replay`."""
 
-    window_games: int
-    window_start: int | None  # None: the window is `window_games` from the first game on
-    window_power: float
-    window_slope: float
-    samples_per_position: float | None
-    games_per_generation: int | None  # instead of samples_per_position
+    window_games: Annotated[int, ONE_OR_MORE]
+    # None: the window is `window_games` from the first game on
+    window_start: Annotated[int | None, or_null(ONE_OR_MORE)]
+    window_power: Annotated[float, ABOVE_0_AT_MOST_1]
+    window_slope: Annotated[float, ABOVE_0_AT_MOST_1]
+    samples_per_position: Annotated[float | None, SAMPLES]
+    games_per_generation: Annotated[int | None, ONE_OR_MORE]  # instead of samples_per_position
     least_samples_per_position: float | None  # where values explain nothing; None: always the same
     games_on_disk: int | None  # None: all
     window_on_disk: bool
-    root_value_share: float
-    value_samples_per_game: float | None  # None: all samples of a game
-    surprise_share: float
+    root_value_share: Annotated[float, SHARE]
+    value_samples_per_game: Annotated[float | None, or_null(POSITIVE)]  # None: all of a game
+    surprise_share: Annotated[float, SHARE]
     augment: bool
 
     def __post_init__(self) -> None:
-        above_0 = (lambda value: 0 < value <= 1, "above 0, at most 1")
-        tests: dict[str, Test] = {
-            "window_games": ONE_OR_MORE,
-            "window_start": (lambda games: games >= 1, "1 or more, or null"),
-            "root_value_share": SHARE,
-            "surprise_share": SHARE,
-            "window_power": above_0,
-            "window_slope": above_0,
-            "samples_per_position": (
-                lambda samples: samples >= 0.001,
-                "0.001 or more, or self-play makes games that the network hardly learns from",
-            ),
+        super().__post_init__()
+        related: dict[str, Test] = {
             "least_samples_per_position": (
                 lambda samples: 0.001 <= samples <= (self.samples_per_position or 0),
                 "null with replay.games_per_generation"
                 if self.samples_per_position is None
                 else f"0.001 to replay.samples_per_position, {self.samples_per_position}, or null",
             ),
-            "games_per_generation": ONE_OR_MORE,
-            "value_samples_per_game": (lambda samples: samples > 0, "above 0, or null"),
             "games_on_disk": (
                 lambda games: games >= self.window_games,
                 f"replay.window_games, {self.window_games}, or more; null for all",
             ),
         }
-        require_each(self, "replay", tests)
+        require_each(self, "replay", related)
         require(
             (self.samples_per_position is None) is not (self.games_per_generation is None),
             "replay.samples_per_position",

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from azcore.settings import build, require, require_each
-
-NUMBERS = {
-    "first": (lambda value: value >= 0, "0 or more"),
-    "count": (lambda value: value >= 1, "1 or more, or null for all"),
-    "ply": (lambda value: value >= 0, "0 or more, or null"),
-    "theme": (lambda value: value in ("light", "dark"), "light or dark"),
-    "width": (lambda value: 16 <= value <= 8192, "16 to 8192 pixels"),
-    "per_generation": (lambda value: value >= 0, "0 or more"),
-}
+from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, build, or_null, require
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exported:
+class Exported(Checked, group="export"):
     """The settings that every `what` has; the comments are in `conf/what`."""
 
     what: str
-
-    def __post_init__(self) -> None:
-        own = {name: test for name, test in NUMBERS.items() if hasattr(self, name)}
-        require_each(self, "export", own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +23,8 @@ class ExportedGames(Exported):
     games: str | None
     format: str | None
     out: str | None
-    first: int
-    count: int | None
+    first: Annotated[int, NOT_NEGATIVE]
+    count: Annotated[int | None, or_null(ONE_OR_MORE, "null for all")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +32,13 @@ class ExportedPicture(Exported):
     """Which position is drawn, and how."""
 
     games: str | None
-    first: int
-    ply: int | None
+    first: Annotated[int, NOT_NEGATIVE]
+    ply: Annotated[int | None, or_null(NOT_NEGATIVE)]
     position: str | None
     flip: bool
     letters: bool
-    theme: str
-    width: int
+    theme: Annotated[str, (lambda theme: theme in ("light", "dark"), "light or dark")]
+    width: Annotated[int, (lambda width: 16 <= width <= 8192, "16 to 8192 pixels")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +75,8 @@ def export_settings(values: Mapping[str, Any]) -> Exported:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerationExport:
+class GenerationExport(Checked, group="export"):
     """How many games per generation of a run are written; the group `export` of training."""
 
     format: str | None
-    per_generation: int
-
-    def __post_init__(self) -> None:
-        require_each(self, "export", {"per_generation": NUMBERS["per_generation"]})
+    per_generation: Annotated[int, NOT_NEGATIVE]
