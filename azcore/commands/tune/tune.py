@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import numpy as np
 import yaml
@@ -124,12 +124,14 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
     Raises:
         SettingError: a key is not a number of the search, or its range is invalid.
     """
-    kinds = {_key(field.name): str(field.type) for field in fields(SearchSettings)}
-    kinds |= {f"{GROUP}.gumbel.{field.name}": str(field.type) for field in fields(GumbelSettings)}
+    of_search, of_gumbel = get_type_hints(SearchSettings), get_type_hints(GumbelSettings)
+    kinds = {_key(field.name): of_search[field.name] for field in fields(SearchSettings)}
+    kinds |= {f"{GROUP}.gumbel.{name}": kind for name, kind in of_gumbel.items()}
     known = [
         key
         for key, kind in kinds.items()
-        if kind.split(" ")[0] in ("int", "float") and key.partition(".")[2] not in NOT_IN_MATCHES
+        if kind in (int, float, int | None, float | None)
+        and key.partition(".")[2] not in NOT_IN_MATCHES
     ]
     found = []
     for key, given in flat(values).items():
@@ -153,7 +155,7 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
         for i, number in enumerate(numbers):
             convert(int if isinstance(number, int) else float, number, f"{where}[{i}]")
         low, high = numbers
-        is_log, is_whole = len(given) == 3, kinds[key].startswith("int")
+        is_log, is_whole = len(given) == 3, kinds[key] in (int, int | None)
         require(low < high, where, "a range from low to something higher", given)
         require(low > 0 or not is_log, where, "above 0 with log", given)
         are_whole = low == int(low) and high == int(high)
