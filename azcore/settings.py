@@ -176,6 +176,7 @@ class Checked:
             cls._group = group
 
     def __post_init__(self) -> None:
+        # Classes are hashable; mypy looks at the hash of their instances.
         require_each(self, self._group, _tests_of(type(self)))  # type: ignore[arg-type]
 
 

@@ -25,7 +25,8 @@ class Paths(NamedTuple):
 
     def of(self, row: int) -> list[int]:
         """The actions of one path."""
-        return self.actions[row, : self.lengths[row]].tolist()  # type: ignore[no-any-return]
+        actions: list[int] = self.actions[row, : self.lengths[row]].tolist()
+        return actions
 
 
 def only_roots(roots: npt.NDArray[np.int32]) -> Paths:

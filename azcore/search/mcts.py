@@ -147,7 +147,7 @@ class Search:
                 self._clear(row)
 
     def _clear_decided(self, rows: list[int]) -> None:
-        """Clear trees whose root the rules decided while the game goes on: it has no actions."""
+        """Clear trees with a decided root where the game goes on: the root has no actions."""
         if self._proof_plies:
             is_end = self.trees.tree.nodes["terminal"][:, 0]
             for row in rows:

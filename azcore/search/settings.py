@@ -54,29 +54,22 @@ LEFT_OUT: Mapping[str, Any] = {
 RULES = "azcore.search_rules"  # group of entry points
 TARGET_PARTS = 65_535  # of a policy that is stored as whole numbers
 
-
-@dataclass(frozen=True, kw_only=True)
-class GumbelSettings:
-    """Gumbel AlphaZero's search instead of PUCT; the numbers are in `conf/search/gumbel`."""
-
-    actions: int
-    scale: float
-    c_visit: float
-    c_scale: float
-    rescale: bool
-    mixed_value: bool
-
-    def __post_init__(self) -> None:
-        require(self.actions >= 1, "search.gumbel.actions", "1 or more", self.actions)
-        for name in ("scale", "c_visit", "c_scale"):
-            value = getattr(self, name)
-            require(0 <= value < math.inf, f"search.gumbel.{name}", "0 or more", value)
-
-
 OWN = "null for the game's own"
 FINITE: Test = (lambda value: 0 <= value < math.inf, "0 or more")
 ABOVE_0: Test = (lambda value: 0 < value < math.inf, "above 0")
 ZERO_TO_ONE: Test = (lambda value: 0 <= value <= 1, "0 to 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GumbelSettings(Checked, group="search.gumbel"):
+    """Gumbel AlphaZero's search instead of PUCT; the numbers are in `conf/search/gumbel`."""
+
+    actions: Annotated[int, ONE_OR_MORE]
+    scale: Annotated[float, FINITE]
+    c_visit: Annotated[float, FINITE]
+    c_scale: Annotated[float, FINITE]
+    rescale: bool
+    mixed_value: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from azcore.errors import LostProcessError
@@ -127,17 +128,12 @@ def members_in(
         restarts: how often in a row one is restarted before it has answered anything.
         say: called with a sentence about each loss, on any thread.
     """
-
-    def channel_maker(member: int, numbers: Sequence[int]) -> Callable[[], Channel]:
-        return lambda: launcher.launch(recipe, numbers, member)
-
     members: list[RemoteMember] = []
     try:
         for number, numbers in enumerate(divided(workers, launcher.count)):
             name = f"{work} {launcher.called} {number}"
-            members.append(
-                RemoteMember(name, numbers, channel_maker(number, numbers), restarts, say)
-            )
+            launch = partial(launcher.launch, recipe, numbers, number)
+            members.append(RemoteMember(name, numbers, launch, restarts, say))
     except BaseException:
         for member in members:
             member.close()

@@ -290,7 +290,7 @@ def test_a_network_is_shared_by_the_jobs_of_a_context_and_then_dropped() -> None
     play_spread(ThreadSlots(context, 2), GAME, FIRST, SECOND, **WANTED)
     assert {*made} == {3, 8}
     assert not context._evaluators
-    slots = ThreadSlots(context, 2)  # and also while another job goes on
+    slots = ThreadSlots(context, 2)  # even while another job is running
     held = slots.begin(0, Held(), [], no_tell)
     job = MatchPart(players=(FIRST, SECOND), openings=[(None, [])], seed=1)
     slots.begin(1, job, [b"hashes", b"hashes"], no_tell).result(60)

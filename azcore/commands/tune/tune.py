@@ -124,9 +124,13 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
     Raises:
         SettingError: a key is not a number of the search, or its range is invalid.
     """
-    of_search, of_gumbel = get_type_hints(SearchSettings), get_type_hints(GumbelSettings)
-    kinds = {_key(field.name): of_search[field.name] for field in fields(SearchSettings)}
-    kinds |= {f"{GROUP}.gumbel.{name}": kind for name, kind in of_gumbel.items()}
+    kinds: dict[str, Any] = {}
+    for settings, key_of in (
+        (SearchSettings, _key),
+        (GumbelSettings, f"{GROUP}.gumbel.{{}}".format),
+    ):
+        hints = get_type_hints(settings)
+        kinds |= {key_of(field.name): hints[field.name] for field in fields(settings)}
     known = [
         key
         for key, kind in kinds.items()
