@@ -238,8 +238,8 @@ FAULTS = [
     Fault(
         "Outcome",
         "azcore/storage/replay.py",
-        "outcomes = np.where(positions.current_player == 0, outcomes, -outcomes)",
-        "outcomes = np.where(positions.current_player == 0, outcomes, -outcomes - 0.1)",
+        "outcomes = found.outcomes * sign",
+        "outcomes = found.outcomes * sign - 0.1 * (sign < 0)",
     ),
     Fault(
         "Player",
@@ -594,12 +594,12 @@ FAULTS = [
     Fault(
         "Value of the search in the target",
         "azcore/storage/replay.py",
-        "value_targets = (1 - share) * value_targets + share",
-        "value_targets = value_targets + share",
+        "value_targets = (1 - share) * value_targets + own",
+        "value_targets = value_targets + own",
     ),
     Fault(
         "Plies not learned from",
-        "azcore/storage/replay.py",
+        "azcore/storage/lookup.py",
         'if ply >= game["opening_plies"] and end > begin:',
         'if ply >= game["opening_plies"]:',
     ),
@@ -617,15 +617,15 @@ FAULTS = [
     ),
     Fault(
         "Opponent's reply",
-        "azcore/storage/replay.py",
+        "azcore/storage/lookup.py",
         "first_named + end,\n                first_named + after,",
         "first_named + begin,\n                first_named + end,",
     ),
     Fault(
         "Opponent's reply",
-        "azcore/storage/replay.py",
-        "if out_reply.shape[0] > 0 and left > 1:",
-        "if out_reply.shape[0] > 0:",
+        "azcore/storage/lookup.py",
+        "if out.reply.shape[0] > 0 and left > 1:",
+        "if out.reply.shape[0] > 0:",
     ),
     Fault(
         "Soft policy",
@@ -635,7 +635,7 @@ FAULTS = [
     ),
     Fault(
         "Later values",
-        "azcore/storage/replay.py",
+        "azcore/storage/lookup.py",
         'if there["players"] != player:\n                        value = -value',
         "pass",
     ),
@@ -1499,7 +1499,7 @@ WIRING = [
     ),
     Fault(
         "a window on disk grows where it was written round",
-        "azcore/storage/replay.py",
+        "azcore/storage/ring.py",
         " and self.end <= len(self.room):",
         ":",
         ("tests/storage/test_replay.py",),

@@ -48,7 +48,8 @@ from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require
-from azcore.storage.replay import ReplayBuffer, ReplaySettings
+from azcore.storage.replay import ReplayBuffer
+from azcore.storage.replay_settings import ReplaySettings
 from azcore.storage.starts import Starts, read_starts, starts_of_game
 
 Config = Mapping[str, Any]

@@ -31,7 +31,8 @@ from azcore.storage.checkpoint import source_state
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 from azcore.storage.referee import Referee
-from azcore.storage.replay import ReplayBuffer, ReplaySettings
+from azcore.storage.replay import ReplayBuffer
+from azcore.storage.replay_settings import ReplaySettings
 
 MOST_ON_DISK = 1.25  # times `replay.games_on_disk`; beyond that, the oldest games are dropped
 # Called with the progress of self-play: so far, wanted, unit (games or positions); False ends it.

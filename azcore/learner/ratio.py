@@ -13,7 +13,7 @@ from typing import Any
 from azcore.errors import CheckpointError
 from azcore.learner.health import explained_variance
 from azcore.storage.game_record import GameRecord
-from azcore.storage.replay import ReplaySettings
+from azcore.storage.replay_settings import ReplaySettings
 
 EXPLAINED = 0.3  # explained variance from which a position is sampled as often as at most
 SPAN = 5  # generations over which it is averaged

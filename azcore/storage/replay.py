@@ -14,54 +14,28 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from copy import copy
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba.extending import register_jitable
 
-from azcore.game import BoolArray, ByteArray, FloatArray, Game, IntArray
+from azcore.game import FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
-from azcore.game.compilation import compiled
 from azcore.game.positions import Paths, Positions, make_positions
 from azcore.game.symmetries import SymmetryTables
-from azcore.settings import (
-    ABOVE_0_AT_MOST_1,
-    ONE_OR_MORE,
-    POSITIVE,
-    SHARE,
-    Checked,
-    Test,
-    or_null,
-    require,
-    require_each,
-)
 from azcore.storage.ends import NO_END, UNKNOWN, Ends
 from azcore.storage.game_record import COUNTS, NAMED, PLY, GameRecord
-from azcore.storage.scratch import ScratchFile
+from azcore.storage.lookup import GAME, NARROW, Found, WindowArrays, look_up_kernel
+from azcore.storage.ring import SLACK, Ring
+from azcore.storage.samples import Augmentation, Drawn, Samples, Targets, with_targets
 from azcore.storage.start_states import WindowStarts
 from azcore.storage.targets import HORIZONS, OF_THE_END, stated
 
 _GAMES_AT_ONCE = 256  # per step of `extend`: filling a large window takes little extra memory
-_SLACK = 1 / 8  # spare room when arrays grow
-_ENTRIES_AT_ONCE = 1 << 20  # to copy when a ring gets another array
-_GAME = np.dtype(
-    [
-        # Numbers of earlier entries since the buffer was made: see `_Ring`.
-        ("first_sample", np.int64),
-        ("first_ply", np.int64),
-        ("first_named", np.int64),
-        ("opening_plies", np.int32),
-        ("outcome", np.int32),  # view of seat 0
-        ("start", np.int64),  # see `WindowStarts`
-    ]
-)
 _HEADER = np.dtype(  # other fields of a `GameRecord`
     [
         ("seed", np.int64),
@@ -74,205 +48,6 @@ _HEADER = np.dtype(  # other fields of a `GameRecord`
     ]
 )
 _COUNTS = (None, *COUNTS)
-_NARROW = np.dtype(  # `NAMED` in half the space, until a count needs more
-    [("visit_actions", np.uint16), ("visit_counts", np.uint16)]
-)
-
-
-SAMPLES: Test = (
-    lambda samples: samples >= 0.001,
-    "0.001 or more, or self-play makes games that the network hardly learns from",
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReplaySettings(Checked, group="replay"):
-    """How many games to store and how to use them; numbers and sources are in `conf/replay`."""
-
-    window_games: Annotated[int, ONE_OR_MORE]
-    # None: the window is `window_games` from the first game on
-    window_start: Annotated[int | None, or_null(ONE_OR_MORE)]
-    window_power: Annotated[float, ABOVE_0_AT_MOST_1]
-    window_slope: Annotated[float, ABOVE_0_AT_MOST_1]
-    samples_per_position: Annotated[float | None, SAMPLES]
-    games_per_generation: Annotated[int | None, ONE_OR_MORE]  # instead of samples_per_position
-    least_samples_per_position: float | None  # where values explain nothing; None: always the same
-    games_on_disk: int | None  # None: all
-    window_on_disk: bool
-    root_value_share: Annotated[float, SHARE]
-    value_samples_per_game: Annotated[float | None, or_null(POSITIVE)]  # None: all of a game
-    surprise_share: Annotated[float, SHARE]
-    augment: bool
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        related: dict[str, Test] = {
-            "least_samples_per_position": (
-                lambda samples: 0.001 <= samples <= (self.samples_per_position or 0),
-                "null with replay.games_per_generation"
-                if self.samples_per_position is None
-                else f"0.001 to replay.samples_per_position, {self.samples_per_position}, or null",
-            ),
-            "games_on_disk": (
-                lambda games: games >= self.window_games,
-                f"replay.window_games, {self.window_games}, or more; null for all",
-            ),
-        }
-        require_each(self, "replay", related)
-        require(
-            (self.samples_per_position is None) is not (self.games_per_generation is None),
-            "replay.samples_per_position",
-            "null where replay.games_per_generation is a number, or the other way round",
-            f"{self.samples_per_position} and {self.games_per_generation}",
-        )
-        require(
-            self.value_samples_per_game is None
-            or (self.samples_per_position is not None and self.least_samples_per_position is None),
-            "replay.value_samples_per_game",
-            "null with replay.games_per_generation or replay.least_samples_per_position, where a "
-            "game has no fixed number of samples",
-            self.value_samples_per_game,
-        )
-
-    @property
-    def fewest_samples(self) -> float | None:
-        """The least number of samples of a position that a generation may have."""
-        return self.least_samples_per_position or self.samples_per_position
-
-    @property
-    def value_positions(self) -> float | None:
-        """The samples of a game that teach the value if each is drawn once; None: all."""
-        if self.value_samples_per_game is None or self.samples_per_position is None:
-            return None
-        return self.value_samples_per_game / self.samples_per_position
-
-    def window_at(self, total_games: int) -> int:
-        """The window of a run that has made `total_games`, in games (Wu 2019).
-
-        Of N games beyond c = `window_start`: c (1 + beta ((N / c)^alpha - 1) / alpha), alpha being
-        `window_power` and beta `window_slope`; before that, all. It never grows faster than N.
-        """
-        start, power, slope = self.window_start, self.window_power, self.window_slope
-        if start is None or total_games <= start:
-            return self.window_games
-        grown: float = start * (1 + slope * ((total_games / start) ** power - 1) / power)
-        return min(self.window_games, math.floor(grown))
-
-
-@dataclass(frozen=True)
-class Samples:
-    """N training rows, every value in the view of the player to move."""
-
-    observations: ByteArray  # [N, C, H, W]
-    legal_action_mask: BoolArray  # [N, A], True = legal
-    policy_targets: FloatArray  # [N, A], pi: the policy that the network should learn
-    value_targets: FloatArray  # [N], z: the game's outcome for the player to move, or a mixture
-    auxiliary: Mapping[str, FloatArray]  # by name, see `ReplayBuffer`; and any `value_weights` [N]
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """The window's data on N drawn positions, every value in the view of the player to move.
-
-    Not yet mapped by a symmetry.
-    """
-
-    observations: ByteArray  # [N, C, H, W]
-    legal_action_mask: BoolArray  # [N, A], True = legal
-    policy_targets: FloatArray  # [N, A], the policy of the search
-    value_targets: FloatArray  # [N], the outcome, optionally mixed with `root_values`
-    outcomes: FloatArray  # [N], -1, 0 or 1
-    root_values: FloatArray  # [N], of the search; 0 without a search
-    later_values: FloatArray  # [N, 3], `root_values` of the plies to come, see `HORIZONS`
-    plies: IntArray  # int32 [N], before the position
-    plies_left: FloatArray  # [N], to the end of the game
-    weights_version: IntArray  # int64 [N], optimizer steps behind the weights that played
-
-
-# Arrays by name: new `policy_targets` and `value_targets`, and others for a custom learner.
-Targets = Callable[[Drawn], Mapping[str, npt.ArrayLike]]
-Augmentation = Callable[[Samples, np.random.Generator], Samples]
-
-
-class _Ring:
-    """A ring buffer of the latest entries, numbered from the first ever: entry i is at i % room.
-
-    Args:
-        dtype: of an entry.
-        folder: on whose disk it lies; None: in memory.
-
-    Attributes:
-        room: the array; an empty ring may have none of its own.
-        first: number of the oldest entry still stored.
-        end: how many entries have been added in total.
-    """
-
-    def __init__(self, dtype: npt.DTypeLike, folder: Path | None) -> None:
-        self._folder = folder
-        self._file: ScratchFile | None = None
-        self.room = np.zeros(1, dtype)
-        self.first = self.end = 0
-
-    def append(self, entries: npt.NDArray[Any]) -> None:
-        """Add entries at the end; grow the array if needed."""
-        end = self.end + len(entries)
-        if end - self.first > len(self.room):
-            self._move(int((end - self.first) * (1 + _SLACK)), self.room.dtype)
-        self._write(self.end, entries)
-        self.end = end
-
-    def widen(self, dtype: npt.DTypeLike) -> None:
-        """Convert the entries to another type, which can hold them."""
-        self._move(len(self.room), np.dtype(dtype))
-
-    def _move(self, size: int, dtype: np.dtype[Any]) -> None:
-        """Move the entries to an array of `size` of a type."""
-        if self._file is not None and dtype == self.room.dtype and self.end <= len(self.room):
-            # Nothing has wrapped around yet, so all entries keep their places.
-            self.room = self._file.array(size, dtype)
-            return
-        old = copy(self)
-        if self._folder is None:
-            self.room = np.empty(size, dtype)
-        else:
-            # The file of the old array lives as long as the array.
-            self._file = ScratchFile(self._folder, "the replay window (replay.window_on_disk)")
-            self.room = self._file.array(size, dtype)
-        for first in range(self.first, self.end, _ENTRIES_AT_ONCE):
-            self._write(first, old.copy(first, min(self.end, first + _ENTRIES_AT_ONCE)))
-
-    def _write(self, first: int, entries: npt.NDArray[Any]) -> None:
-        room = self.room
-        if entries.dtype == room.dtype and room.dtype.names:  # copy whole entries, not fields
-            room, entries = _unread(room), _unread(entries)
-        at = first % len(room)
-        head = min(len(entries), len(room) - at)
-        room[at : at + head] = entries[:head]
-        room[: len(entries) - head] = entries[head:]
-
-    def copy(self, first: int, end: int) -> npt.NDArray[Any]:
-        """Entries `first` to `end` - 1."""
-        room = _unread(self.room) if self.room.dtype.names else self.room
-        at = first % len(room)
-        head = room[at : at + end - first]
-        return np.concatenate([head, room[: end - first - len(head)]]).view(self.room.dtype)
-
-    def first_above(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """For ascending entries, the number of the first one above each value; `end` if none."""
-        at = self.first % len(self.room)
-        head = self.room[at : at + self.end - self.first]
-        rest = self.room[: self.end - self.first - len(head)]
-        before = np.searchsorted(head, values, "right")
-        return (
-            self.first
-            + before
-            + np.where(before == len(head), np.searchsorted(rest, values, "right"), 0)
-        )
-
-
-def _unread(entries: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The entries as raw bytes."""
-    return entries.view(np.dtype((np.void, entries.itemsize)))
 
 
 class _Scratch:
@@ -353,21 +128,19 @@ class ReplayBuffer:
         self.surprise_share = surprise_share
         self.window_games = window_games
         self._identity = game.identity
-        self._games = _Ring(_GAME, folder)
-        self._headers = _Ring(_HEADER, folder)
+        self._games = Ring(GAME, folder)
+        self._headers = Ring(_HEADER, folder)
         self._versions = 0  # sum of the games' `weights_version`
         self._starts = WindowStarts(game)
-        self._plies, self._named = _Ring(PLY, folder), _Ring(_NARROW, folder)
+        self._plies, self._named = Ring(PLY, folder), Ring(NARROW, folder)
         self.targets = stated(game, targets)
         self._own_targets, self._augmentation = own_targets, augmentation
         self._ends: Ends | None = None  # if a target needs the ends of games
         if of_ends := set(OF_THE_END).intersection(self.targets):
             self._ends = Ends(game, of_ends)
-        self._end = _Ring(
-            NO_END if self._ends is None else self._ends.dtype, folder
-        )  # of each game
+        self._end = Ring(NO_END if self._ends is None else self._ends.dtype, folder)  # of each game
         # Of each sample, see `_append`; empty without surprise.
-        self._shares = _Ring(np.float64, folder)
+        self._shares = Ring(np.float64, folder)
         self._samples_end = 0  # number of positions to learn from, in total so far
         self._symmetries = SymmetryTables(game)
         self._idle: deque[_Scratch] = deque()  # not in use by any thread
@@ -429,7 +202,7 @@ class ReplayBuffer:
         """Where game `index` begins; the next game will begin at the end of all others."""
         if index < self._games.end:
             return self._games.room[index % len(self._games.room)]
-        return np.array((self._samples_end, self._plies.end, self._named.end, 0, 0, 0), _GAME)
+        return np.array((self._samples_end, self._plies.end, self._named.end, 0, 0, 0), GAME)
 
     @property
     def bytes_held(self) -> int:
@@ -449,7 +222,7 @@ class ReplayBuffer:
         ply += self._shares.room.itemsize if self.surprise_share else 0
         game = sum(ring.room.itemsize for ring in (self._games, self._headers, self._end))
         game += self.game.max_game_length * ply
-        return round(self.window_games * game * (1 + _SLACK))
+        return round(self.window_games * game * (1 + SLACK))
 
     def begin_after(self, positions: int) -> None:
         """Number the samples of an empty window as if this many positions had left it.
@@ -472,7 +245,7 @@ class ReplayBuffer:
         self._drop(len(self) + len(records) - self.window_games)
         lengths = np.array([len(record) for record in records])
         openings = np.array([record.opening_plies for record in records])
-        games = np.zeros(len(records), _GAME)
+        games = np.zeros(len(records), GAME)
         samples = np.array([record.num_samples for record in records])
         games["first_sample"] = self._samples_end + _before(samples)
         games["first_ply"] = self._plies.end + _before(lengths)
@@ -563,51 +336,47 @@ class ReplayBuffer:
         except IndexError:
             scratch = _Scratch(self.game)
         positions, paths = scratch.clear(size)
-        plies, games = np.empty(size, np.int32), np.empty(size, np.int64)
-        outcomes, root_values = np.empty(size, np.float32), np.empty(size, np.float32)
-        policy_targets = np.zeros((size, num_actions), np.float32)
-        reply = np.zeros((size if "reply" in self.targets else 0, num_actions), np.float32)
+        wants_reply = "reply" in self.targets
         wants_later = self._own_targets is not None or "later_values" in self.targets
-        later = np.zeros((size if wants_later else 0, len(HORIZONS)), np.float32)
-        plies_left = np.empty(size, np.float32)
-        _look_up_kernel()(
-            chosen.astype(np.int64) + self._first_sample,
+        found = Found(
+            paths=paths,
+            plies=np.empty(size, np.int32),
+            policy_targets=np.zeros((size, num_actions), np.float32),
+            outcomes=np.empty(size, np.float32),
+            root_values=np.empty(size, np.float32),
+            games=np.empty(size, np.int64),
+            reply=np.zeros((size if wants_reply else 0, num_actions), np.float32),
+            later=np.zeros((size if wants_later else 0, len(HORIZONS)), np.float32),
+            plies_left=np.empty(size, np.float32),
+        )
+        window = WindowArrays(
             self._games.room,
             self._games.first,
             self._games.end,
             self._plies.room,
             self._plies.end,
             self._named.room,
-            np.array([1 - 1 / horizon for horizon in HORIZONS]),
-            paths,
-            plies,
-            policy_targets,
-            outcomes,
-            root_values,
-            games,
-            reply,
-            later,
-            plies_left,
         )
+        discounts = np.array([1 - 1 / horizon for horizon in HORIZONS])
+        look_up_kernel()(chosen.astype(np.int64) + self._first_sample, window, discounts, found)
+        games = found.games
         states, roots = self._starts.states_of(
             self._games.room["start"][games % len(self._games.room)]
         )
         scratch.set_starts(states)
-        scratch.roots.replay(Paths(roots, paths, plies), positions)
-        outcomes = np.where(positions.current_player == 0, outcomes, -outcomes)
+        scratch.roots.replay(Paths(roots, paths, found.plies), positions)
+        sign = np.where(positions.current_player == 0, np.float32(1), np.float32(-1))
+        outcomes = found.outcomes * sign
         value_targets = outcomes
         if share := np.float32(self.root_value_share):
-            value_targets = (1 - share) * value_targets + share * np.clip(root_values, -1, 1)
+            own = share * np.clip(found.root_values, -1, 1)
+            value_targets = (1 - share) * value_targets + own
         samples = Samples(
             observations=positions.observations,
             legal_action_mask=positions.legal_action_mask(num_actions),
-            policy_targets=policy_targets,
+            policy_targets=found.policy_targets,
             value_targets=value_targets,
-            auxiliary=self._auxiliary(
-                np.where(positions.current_player == 0, np.float32(1), np.float32(-1)),
-                games,
-                {"reply": reply, "later_values": later, "plies_left": plies_left},
-            ),
+            auxiliary=self._auxiliary(sign, found),
         )
         if draws is not None and self.value_positions is not None:
             weights = (draws * self._lengths(games) < self.value_positions).astype(np.float32)
@@ -616,13 +385,13 @@ class ReplayBuffer:
             drawn = Drawn(
                 observations=samples.observations,
                 legal_action_mask=samples.legal_action_mask,
-                policy_targets=policy_targets,
+                policy_targets=found.policy_targets,
                 value_targets=value_targets,
                 outcomes=outcomes,
-                root_values=root_values,
-                later_values=later,
-                plies=plies,
-                plies_left=plies_left,
+                root_values=found.root_values,
+                later_values=found.later,
+                plies=found.plies,
+                plies_left=found.plies_left,
                 weights_version=self._headers.room["weights_version"][
                     games % len(self._headers.room)
                 ],
@@ -637,19 +406,21 @@ class ReplayBuffer:
         ends = np.where(games + 1 < self._games.end, firsts[(games + 1) % room], self._samples_end)
         return ends - firsts[games % room]  # type: ignore[no-any-return]
 
-    def _auxiliary(
-        self, sign: FloatArray, games: npt.NDArray[np.int64], found: dict[str, FloatArray]
-    ) -> dict[str, FloatArray]:
+    def _auxiliary(self, sign: FloatArray, found: Found) -> dict[str, FloatArray]:
         """The wanted targets.
 
         Args:
             sign: float32 [N], -1 where seat 1 is to move.
-            games: int64 [N], the game of each sample.
-            found: the targets that were looked up.
+            found: what was looked up.
         """
-        auxiliary = {name: found[name] for name in self.targets if name in found}
+        looked_up = {
+            "reply": found.reply,
+            "later_values": found.later,
+            "plies_left": found.plies_left,
+        }
+        auxiliary = {name: looked_up[name] for name in self.targets if name in looked_up}
         if self._ends is not None:
-            ends = self._end.room[games % len(self._end.room)]
+            ends = self._end.room[found.games % len(self._end.room)]
             if "ownership" in self.targets:
                 cells = ends["ownership"]
                 known = np.where(cells == UNKNOWN, np.float32(np.nan), cells)
@@ -675,33 +446,6 @@ class ReplayBuffer:
             policy_targets=self._symmetries.map_actions(samples.policy_targets, chosen),
             auxiliary=auxiliary,
         )
-
-
-def with_targets(samples: Samples, targets: Mapping[str, npt.ArrayLike]) -> Samples:
-    """Samples with other or additional targets.
-
-    Args:
-        samples: N of them.
-        targets: `policy_targets` and `value_targets` in place of theirs, others under new names;
-            all become float32.
-
-    Raises:
-        SettingError: an array has a shape or a name that it cannot have.
-    """
-    arrays = {name: np.ascontiguousarray(given, np.float32) for name, given in targets.items()}
-    for name, array in arrays.items():
-        where = f"{name} of plugins.targets"
-        require(name not in ("observations", "legal_action_mask"), where, "left out", name)
-        size = len(samples.value_targets)
-        wanted = {"policy_targets": samples.policy_targets.shape, "value_targets": (size,)}
-        shape = wanted.get(name, (size, *array.shape[1:]))
-        require(array.shape == shape, where, f"of shape {shape}", array.shape)
-    return replace(
-        samples,
-        policy_targets=arrays.pop("policy_targets", samples.policy_targets),
-        value_targets=arrays.pop("value_targets", samples.value_targets),
-        auxiliary={**samples.auxiliary, **arrays},
-    )
 
 
 def _headers_of(records: list[GameRecord]) -> npt.NDArray[Any]:
@@ -742,123 +486,3 @@ def _of_each_ply(record: GameRecord, name: str) -> npt.NDArray[Any]:
     """An array with one entry per ply; zeros if a record from before resignation lacks it."""
     entries: npt.NDArray[Any] = getattr(record, name)
     return entries if len(entries) else np.zeros(len(record), entries.dtype)
-
-
-@cache
-def _look_up_kernel() -> Any:
-    return compiled(_look_up, sources=[__file__])
-
-
-def _look_up(
-    chosen: Any,
-    games: Any,
-    first_game: Any,
-    games_end: Any,
-    plies: Any,
-    plies_end: Any,
-    named: Any,
-    discounts: Any,
-    out_paths: Any,
-    out_plies: Any,
-    out_policy_targets: Any,
-    out_outcomes: Any,
-    out_root_values: Any,
-    out_games: Any,
-    out_reply: Any,
-    out_later: Any,
-    out_plies_left: Any,
-) -> None:
-    """Look up samples in the rings: path to the position, its game, and its targets.
-
-    Args:
-        chosen: int64 [N], numbered like `first_sample`.
-        games: `_GAME` [room], of which `first_game` to `games_end` - 1 are stored.
-        first_game: see `games`.
-        games_end: see `games`.
-        plies: `PLY` [room], a ring like `named`.
-        plies_end: number of the ply after the last in `plies`.
-        named: `_NARROW` or `NAMED` [room].
-        discounts: float64 [D], lambda of each later value.
-        out_paths: int32 [N, at least T], filled up to each ply.
-        out_plies: int32 [N].
-        out_policy_targets: float32 [N, A], zeros.
-        out_outcomes: float32 [N], view of seat 0.
-        out_root_values: float32 [N], view of the player to move.
-        out_games: int64 [N], numbers of the games.
-        out_reply: float32 [N, A], zeros, the policy target of the next ply; or empty.
-        out_later: float32 [N, D], view of the player to move; or empty.
-        out_plies_left: float32 [N], to the end of the game.
-    """
-    for row in range(chosen.shape[0]):
-        # The last game that begins at or before the sample; it cannot be one without samples.
-        low, high = first_game, games_end
-        while high - low > 1:
-            middle = (low + high) // 2
-            if games[middle % games.shape[0]]["first_sample"] <= chosen[row]:
-                low = middle
-            else:
-                high = middle
-        game = games[low % games.shape[0]]
-        out_outcomes[row] = game["outcome"]
-        at = game["first_ply"] % plies.shape[0]
-        skipped = chosen[row] - game["first_sample"]  # earlier plies to learn from
-        ply, begin = np.int64(0), np.int64(0)
-        while True:
-            end = np.int64(plies[at]["named_ends"])
-            if ply >= game["opening_plies"] and end > begin:
-                if skipped == 0:
-                    break
-                skipped -= 1
-            out_paths[row, ply] = plies[at]["actions"]
-            ply, begin = ply + 1, end
-            at = at + 1 if at + 1 < plies.shape[0] else 0
-        out_plies[row] = ply
-        out_root_values[row] = plies[at]["root_values"]
-        first_named = np.int64(game["first_named"])
-        _write_policy(
-            named,
-            first_named + begin,
-            first_named + end,
-            out_policy_targets[row],
-        )
-        out_games[row] = low
-        last = plies_end
-        if low + 1 < games_end:
-            last = games[(low + 1) % games.shape[0]]["first_ply"]
-        left = last - game["first_ply"] - ply
-        out_plies_left[row] = left
-        if out_reply.shape[0] > 0 and left > 1:
-            after = np.int64(plies[(at + 1) % plies.shape[0]]["named_ends"])
-            _write_policy(
-                named,
-                first_named + end,
-                first_named + after,
-                out_reply[row],
-            )
-        if out_later.shape[0] > 0:
-            player = plies[at]["players"]
-            outcome = out_outcomes[row] if player == 0 else -out_outcomes[row]
-            for d in range(discounts.shape[0]):
-                weight, mean = 1.0, 0.0
-                for i in range(left):
-                    there = plies[(at + i) % plies.shape[0]]
-                    value = min(1.0, max(-1.0, np.float64(there["root_values"])))
-                    if there["players"] != player:
-                        value = -value
-                    mean += weight * (1 - discounts[d]) * value
-                    weight *= discounts[d]
-                out_later[row, d] = mean + weight * outcome
-
-
-@register_jitable
-def _write_policy(named: Any, begin: Any, end: Any, out: Any) -> None:
-    """Write one ply's visits, entries `begin` to `end` - 1 of a ring, as shares of their sum.
-
-    Bit for bit as in `GameRecord.policy_target`: counts add up exactly in float32 too.
-    """
-    total = np.int64(0)
-    for i in range(begin, end):
-        total += named[i % named.shape[0]]["visit_counts"]
-    for i in range(begin, end):
-        visit = named[i % named.shape[0]]
-        out[visit["visit_actions"]] = np.float32(visit["visit_counts"]) / np.float32(total)

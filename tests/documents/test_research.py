@@ -20,7 +20,8 @@ from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.search.rules import formula_named
 from azcore.search.settings import search_settings
-from azcore.storage.replay import Drawn, ReplayBuffer
+from azcore.storage.replay import ReplayBuffer
+from azcore.storage.samples import Drawn
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import read_config, save_config
 from conftest import TINY

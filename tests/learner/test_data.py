@@ -26,7 +26,8 @@ from azcore.learner.speed import feeding_ratio
 from azcore.selfplay.pool import NOTHING, ActorStatistics, Amount
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
-from azcore.storage.replay import ReplayBuffer, ReplaySettings
+from azcore.storage.replay import ReplayBuffer
+from azcore.storage.replay_settings import ReplaySettings
 from selfplay_kit import played
 
 WAIT = 30.0  # seconds after which a thread that should have moved is taken for stuck

@@ -14,7 +14,7 @@ import pytest
 
 import azcore
 from azcore.errors import GameFileError
-from azcore.storage import replay
+from azcore.storage import replay, ring
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer, added_up_shares
 from selfplay_kit import played
@@ -337,8 +337,9 @@ def test_memory_stays_below_its_bound(share: float) -> None:
     tracemalloc.start()
     for _ in range(6):
         buffer.extend([full] * 1000)
-    its_own = tracemalloc.Filter(True, replay.__file__)  # and not what other threads allocate
-    traces = tracemalloc.take_snapshot().filter_traces([its_own]).traces
+    # And not what other threads allocate.
+    its_own = [tracemalloc.Filter(True, module.__file__) for module in (replay, ring)]
+    traces = tracemalloc.take_snapshot().filter_traces(its_own).traces
     tracemalloc.stop()
     held = sum(trace.size for trace in traces)
     assert buffer.max_bytes(most_targets=9) / 2 < held <= buffer.max_bytes(most_targets=9)

@@ -1,0 +1,96 @@
+"""Ring buffers that grow: the arrays of the replay window, in memory or on disk."""
+
+from __future__ import annotations
+
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.storage.scratch import ScratchFile
+
+SLACK = 1 / 8  # spare room when arrays grow
+_ENTRIES_AT_ONCE = 1 << 20  # to copy when a ring gets another array
+
+
+class Ring:
+    """A ring buffer of the latest entries, numbered from the first ever: entry i is at i % room.
+
+    Args:
+        dtype: of an entry.
+        folder: on whose disk it lies; None: in memory.
+
+    Attributes:
+        room: the array; an empty ring may have none of its own.
+        first: number of the oldest entry still stored.
+        end: how many entries have been added in total.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, folder: Path | None) -> None:
+        self._folder = folder
+        self._file: ScratchFile | None = None
+        self.room = np.zeros(1, dtype)
+        self.first = self.end = 0
+
+    def append(self, entries: npt.NDArray[Any]) -> None:
+        """Add entries at the end; grow the array if needed."""
+        end = self.end + len(entries)
+        if end - self.first > len(self.room):
+            self._move(int((end - self.first) * (1 + SLACK)), self.room.dtype)
+        self._write(self.end, entries)
+        self.end = end
+
+    def widen(self, dtype: npt.DTypeLike) -> None:
+        """Convert the entries to another type, which can hold them."""
+        self._move(len(self.room), np.dtype(dtype))
+
+    def _move(self, size: int, dtype: np.dtype[Any]) -> None:
+        """Move the entries to an array of `size` of a type."""
+        if self._file is not None and dtype == self.room.dtype and self.end <= len(self.room):
+            # Nothing has wrapped around yet, so all entries keep their places.
+            self.room = self._file.array(size, dtype)
+            return
+        old = copy(self)
+        if self._folder is None:
+            self.room = np.empty(size, dtype)
+        else:
+            # The file of the old array lives as long as the array.
+            self._file = ScratchFile(self._folder, "the replay window (replay.window_on_disk)")
+            self.room = self._file.array(size, dtype)
+        for first in range(self.first, self.end, _ENTRIES_AT_ONCE):
+            self._write(first, old.copy(first, min(self.end, first + _ENTRIES_AT_ONCE)))
+
+    def _write(self, first: int, entries: npt.NDArray[Any]) -> None:
+        room = self.room
+        if entries.dtype == room.dtype and room.dtype.names:  # copy whole entries, not fields
+            room, entries = _unread(room), _unread(entries)
+        at = first % len(room)
+        head = min(len(entries), len(room) - at)
+        room[at : at + head] = entries[:head]
+        room[: len(entries) - head] = entries[head:]
+
+    def copy(self, first: int, end: int) -> npt.NDArray[Any]:
+        """Entries `first` to `end` - 1."""
+        room = _unread(self.room) if self.room.dtype.names else self.room
+        at = first % len(room)
+        head = room[at : at + end - first]
+        return np.concatenate([head, room[: end - first - len(head)]]).view(self.room.dtype)
+
+    def first_above(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """For ascending entries, the number of the first one above each value; `end` if none."""
+        at = self.first % len(self.room)
+        head = self.room[at : at + self.end - self.first]
+        rest = self.room[: self.end - self.first - len(head)]
+        before = np.searchsorted(head, values, "right")
+        return (
+            self.first
+            + before
+            + np.where(before == len(head), np.searchsorted(rest, values, "right"), 0)
+        )
+
+
+def _unread(entries: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The entries as raw bytes."""
+    return entries.view(np.dtype((np.void, entries.itemsize)))
