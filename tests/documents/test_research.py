@@ -21,9 +21,9 @@ from azcore.errors import SettingError
 from azcore.search.rules import formula_named
 from azcore.search.settings import search_settings
 from azcore.storage.replay import ReplayBuffer
-from azcore.storage.samples import Drawn
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import read_config, save_config
+from azcore.storage.samples import Drawn
 from conftest import TINY
 from pages_kit import ROOT, run_blocks
 from run_kit import fingerprint, train_until
