@@ -51,11 +51,12 @@ from azcore.game import Game
 from azcore.learner.data import draw_batch
 from azcore.learner.overlap import OverlappingSelfPlay
 from azcore.networks import build_network
+from azcore.selfplay.channel import Channel, Launcher, LostMemberError
 from azcore.selfplay.jobs import JobContext
 from azcore.selfplay.member import Answer, Recipe, Request, Round, SelfPlayMember
 from azcore.selfplay.pool import Amount, Weights
 from azcore.selfplay.ray_actors import RayLauncher
-from azcore.selfplay.remote import Channel, Launcher, LostMemberError, RemotePool
+from azcore.selfplay.remote import RemotePool
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame

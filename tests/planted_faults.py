@@ -738,7 +738,7 @@ FAULTS = [
     Fault(
         "Games ended by proof",
         "azcore/selfplay/worker.py",
-        "self._proof_plies = self._search.root_proof_plies",
+        "self._proof_plies = self._search.forced_wins.plies",
         "self._proof_plies = search.proof_plies or 0",
     ),
     Fault(

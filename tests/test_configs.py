@@ -17,7 +17,8 @@ from azcore.commands.bench.settings import BenchSettings
 from azcore.commands.check.report import CheckSettings
 from azcore.commands.export.settings import export_settings
 from azcore.commands.import_games import ImportSettings
-from azcore.commands.tune.tune import TuneSettings, parameters_from
+from azcore.commands.tune.parameters import parameters_from
+from azcore.commands.tune.tune import TuneSettings
 from azcore.engine.settings import engine_settings, thinking_search
 from azcore.networks import build_network
 from azcore.settings import build

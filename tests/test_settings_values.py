@@ -25,7 +25,8 @@ from azcore.commands.ladder import minutes_of, recipes_from
 from azcore.commands.play import play_settings
 from azcore.commands.puzzles import PuzzleSettings
 from azcore.commands.runs import ListSettings
-from azcore.commands.tune.tune import TuneSettings, parameters_from
+from azcore.commands.tune.parameters import parameters_from
+from azcore.commands.tune.tune import TuneSettings
 from azcore.engine.programs import Program
 from azcore.engine.settings import engine_settings, thinking_search
 from azcore.errors import SettingError

@@ -21,10 +21,10 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
+from azcore.algorithms.place import Place
 from azcore.algorithms.ranks import (
     DONE,
     Meeting,
-    Place,
     Ranks,
     Together,
     connect,

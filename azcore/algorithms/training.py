@@ -29,15 +29,8 @@ from azcore.algorithms.loggers import logger_of
 from azcore.algorithms.loop import Loop
 from azcore.algorithms.metrics import GenerationMetrics, Hyperparameters
 from azcore.algorithms.objects import NONE, Objects
-from azcore.algorithms.ranks import (
-    Meeting,
-    Place,
-    Ranks,
-    Together,
-    learns_on,
-    lightning_trainer,
-    threads_of,
-)
+from azcore.algorithms.place import Place, learns_on
+from azcore.algorithms.ranks import Meeting, Ranks, Together, lightning_trainer, threads_of
 from azcore.algorithms.ratings import ArenaRating
 from azcore.algorithms.reports import GenerationReports
 from azcore.algorithms.self_play import fitted_to_machine, pool_of_run

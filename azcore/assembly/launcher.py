@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from azcore.selfplay.backend import BackendSettings
+from azcore.selfplay.channel import Launcher
 from azcore.selfplay.processes import Closable, ProcessLauncher
 from azcore.selfplay.ray_actors import RayLauncher
-from azcore.selfplay.remote import Launcher
 
 
 def launcher_of(

@@ -19,7 +19,8 @@ from rich.console import Console
 from azcore import interrupts
 from azcore.commands.engine import loaded
 from azcore.engine.settings import engine_settings, thinking_search
-from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
+from azcore.engine.thinker import Thinker
+from azcore.engine.thought import Limits, Line, Thought, Variation
 from azcore.errors import AzcoreError, GameError, GameFileError
 from azcore.game import Game, Transcript
 from azcore.settings import build_group, require

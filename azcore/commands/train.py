@@ -12,18 +12,16 @@ import shlex
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import torch
 from rich.console import Console
-from torch import Tensor
 
 from azcore import interrupts
-from azcore.algorithms.checkpoints import require_way_back
 from azcore.algorithms.display import DISPLAYS, TrainingDisplay
 from azcore.algorithms.follower import follow_here
 from azcore.algorithms.loggers import one_error_of_tensorboard
@@ -32,37 +30,31 @@ from azcore.algorithms.objects import NONE, Objects
 from azcore.algorithms.origin import (
     FORK,
     INIT,
-    copy_run,
-    initial_weights,
     keep_first_weights,
-    of_other_settings,
-    origin_of,
-    remove_copy,
     require_same_origin,
 )
-from azcore.algorithms.ranks import learns_on, place_here, quiet_lightning
+from azcore.algorithms.place import learns_on, place_here
+from azcore.algorithms.ranks import quiet_lightning
 from azcore.algorithms.reports import no_report
 from azcore.algorithms.training import Training
-from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.atomic import replacing
 from azcore.commands.check.report import check_before_training
 from azcore.commands.export.games import write_games_of_generation
 from azcore.commands.export.settings import GenerationExport
+from azcore.commands.starting import seconds_trained, starting
 from azcore.errors import (
     AzcoreError,
-    CheckpointError,
     FaultyGameError,
     LostProcessError,
     SettingError,
 )
 from azcore.learner.settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
-from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
 from azcore.report.summary import summary_of
 from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require
-from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
+from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
 from azcore.storage.run_settings import (
@@ -168,7 +160,7 @@ def train_run(
 
                 page = after_the_end.enter_context(page_beside(config, run.path, terminal.say))
             # Read before anything is built: settings cannot ask for more than the checkpoint holds.
-            with _starting(run, config, origin, settings, terminal) as start:
+            with starting(run, config, origin, settings, terminal) as start:
                 training = Training(
                     settings=settings,
                     place=place,
@@ -202,133 +194,6 @@ def train_run(
         return run, status
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Start:
-    """What a run begins with or resumes from; empty: random weights."""
-
-    checkpoint: str | None = None  # from which Lightning resumes
-    weights: Mapping[str, Tensor] | None = None  # to begin with at step 0
-    first: dict[str, Any] | None = None  # a checkpoint of these weights to keep
-    origin: dict[str, Any] = field(default_factory=dict)  # see `azcore.algorithms.origin`
-
-
-@contextlib.contextmanager
-def _starting(
-    run: RunDirectory,
-    config: Config,
-    origin: dict[str, Any],
-    settings: RunSettings,
-    terminal: TrainingDisplay,
-) -> Iterator[_Start]:
-    """Finds what the run begins with or resumes from; removes its copies if a later step fails.
-
-    Raises:
-        AzcoreError: that cannot be used.
-    """
-    if config["resume"]:
-        run.open()
-        yield _going_on(run, config["resume"], origin, settings, terminal)
-    elif config[FORK]:
-        try:
-            yield _forking(run, config[FORK], settings, terminal)
-        except BaseException:
-            if run.is_open and not run.config.exists():
-                remove_copy(run)
-            raise
-    elif config[INIT]:
-        yield _beginning_with(checkpoint_of(config[INIT]), settings, terminal)
-    else:
-        yield _Start()
-
-
-def _going_on(
-    run: RunDirectory,
-    resume: str,
-    origin: dict[str, Any],
-    settings: RunSettings,
-    terminal: TrainingDisplay,
-) -> _Start:
-    """A resumed run; if it was stopped before its first checkpoint, it begins again.
-
-    Raises:
-        CheckpointError: its checkpoint is missing or cannot be used.
-    """
-    checkpoint = _checkpoint_to_go_on_from(run, resume, settings, terminal)
-    if checkpoint is None and origin.get("how") == INIT:
-        start = _beginning_with(run.first_checkpoint, settings, terminal)
-        return _Start(weights=start.weights, origin=origin)
-    return _Start(checkpoint=checkpoint, origin=origin)
-
-
-def _beginning_with(path: Path, settings: RunSettings, terminal: TrainingDisplay) -> _Start:
-    """A run that begins with another's weights.
-
-    Raises:
-        CheckpointError: they cannot be used, or are of another game or network.
-    """
-    expected = describe_run(settings.game, settings.network)
-    weights, checkpoint = initial_weights(path, settings.game, expected)
-    step = checkpoint["global_step"]
-    others = of_other_settings(checkpoint, settings.game)
-    told = f"{path}, step {step:,}" + (f",{others}" if others else "")
-    terminal.say(f"begins with the weights of {told}; optimizer and step count start over")
-    return _Start(weights=weights, first=checkpoint, origin=origin_of(INIT, path, checkpoint))
-
-
-def _forking(
-    run: RunDirectory, fork: str, settings: RunSettings, terminal: TrainingDisplay
-) -> _Start:
-    """A new run with a copy of another's state at a checkpoint.
-
-    Raises:
-        AzcoreError: the other run cannot be resumed or copied.
-    """
-    path = checkpoint_of(fork)
-    source = find_run(str(path), settings.game.name, FORK)
-    if not path.exists():
-        raise CheckpointError(f"fork={fork}: there must be a checkpoint {path}")
-    _checkpoint_to_go_on_from(source, str(path), settings, terminal)
-    checkpoint = read_checkpoint(path)
-    run.open_new()
-    copy_run(source, checkpoint, run)
-    terminal.say(f"a fork of {source.path}, which stays unchanged")
-    return _Start(checkpoint=str(run.last_checkpoint), origin=origin_of(FORK, path, checkpoint))
-
-
-def _checkpoint_to_go_on_from(
-    run: RunDirectory, resume: str, settings: RunSettings, terminal: TrainingDisplay
-) -> str | None:
-    """The last checkpoint or the named one; None if the run was stopped before its first.
-
-    Raises:
-        CheckpointError: it is truncated or altered, or of another game, network or number of games;
-            or the run cannot go back to it.
-    """
-    path = run.last_checkpoint
-    goes_back = Path(resume).match("step-*.ckpt")
-    if goes_back:
-        path = Path(resume)
-    elif not path.exists():
-        generations = len(Table(run.metrics, list(METRICS)).rows())
-        if generations > 1:  # one row may be written before its checkpoint
-            raise CheckpointError(
-                f"{path} must be there to resume: the run has made {generations} generations"
-            )
-        terminal.say("no checkpoint yet: the run begins again, with the same seed")
-        return None
-    checkpoint = read_checkpoint(path)
-    if goes_back:
-        require_way_back(run, path, checkpoint)
-    require_same_run(checkpoint, describe_run(settings.game, settings.network), path)
-    require_resumable(checkpoint, settings.game, path)
-    if not settings.supervised.enabled:
-        sizes = asdict(settings.selfplay) | run.read_sizes().known()
-        require_sizes(checkpoint, sizes["num_games"], sizes["workers"], path)
-    _seconds_trained(checkpoint, path)
-    terminal.say(f"resuming from step {checkpoint['global_step']:,} of {run.path}")
-    return str(path)
-
-
 def is_finished(run: RunDirectory) -> bool:
     """Whether a run has reached the limit of its own settings, in steps or in time.
 
@@ -344,18 +209,7 @@ def is_finished(run: RunDirectory) -> bool:
     limit = settings.max_seconds
     if limit is None:
         return False
-    return _seconds_trained(checkpoint, run.last_checkpoint) >= limit
-
-
-def _seconds_trained(checkpoint: dict[str, Any], path: Path) -> float:
-    """The seconds that Lightning's timer has counted.
-
-    Raises:
-        CheckpointError: they are not a number.
-    """
-    empty = {"Timer": {"time_elapsed": {"train": 0.0}}}
-    timer = like(checkpoint.get("callbacks"), empty, f"{path}: callbacks").get("Timer", {})
-    return float(timer.get("time_elapsed", {}).get("train", 0.0))
+    return seconds_trained(checkpoint, run.last_checkpoint) >= limit
 
 
 def _conclude(

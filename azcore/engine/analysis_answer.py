@@ -7,7 +7,7 @@ from typing import Any
 
 from azcore.engine.analysis_query import Query
 from azcore.engine.gtp_words import seats_by_word
-from azcore.engine.thinker import Line, Thought, Variation
+from azcore.engine.thought import Line, Thought, Variation
 from azcore.game import FloatArray, texts_along
 from azcore.search.predictions import Prediction
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from azcore.engine.gtp_game import PASS, TROMP_TAYLOR
 from azcore.engine.gtp_words import NAMED_RULES, rules_name, seats_by_word, sgf_format
-from azcore.engine.thinker import Limits, Line
+from azcore.engine.thought import Limits, Line
 from azcore.errors import AzcoreError
 from azcore.game import Game, Setting
 

@@ -19,7 +19,7 @@ from azcore.engine.analysis_query import Query, QueryError, read_query
 from azcore.engine.gtp_analysis import MANY
 from azcore.engine.lines import LONGEST_LINE, Inbox, Writer
 from azcore.engine.server import AbandonedError, Engine, Server
-from azcore.engine.thinker import Limits, Report, Thought
+from azcore.engine.thought import Limits, Report, Thought
 from azcore.errors import AzcoreError
 from azcore.game import Game, Setting
 from azcore.version import __version__

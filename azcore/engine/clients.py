@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from azcore.engine.process import Process, ProgramError, cut
-from azcore.engine.thinker import Line
+from azcore.engine.thought import Line
 from azcore.errors import AzcoreError
 
 STARTING = 20.0  # seconds a program may take to start

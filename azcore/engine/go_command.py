@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
+from typing import Any
 
 from azcore.engine.clock import Clock
 from azcore.engine.options import NUMBER
+from azcore.errors import AzcoreError
+from azcore.game import Game
 
 FLAGS = ("infinite", "ponder")
 
@@ -37,6 +40,20 @@ class GoCommand:
             byoyomi=numbers.get("byoyomi", 0) / 1000,
             moves_to_go=numbers.get("movestogo"),
         )
+
+    def legal_actions(self, game: Game, state: Any, note: Callable[[str], None]) -> tuple[int, ...]:
+        """The actions of `searchmoves` that are legal in a state.
+
+        Args:
+            note: called with a sentence for each of the others.
+        """
+        actions = set()
+        for text in self.actions:
+            try:
+                actions.add(game.text_to_action(state, text))
+            except AzcoreError as error:
+                note(f"ignored in searchmoves: {error}")
+        return tuple(sorted(actions))
 
 
 def read_go(words: list[str], keywords: tuple[str, ...], note: Callable[[str], None]) -> GoCommand:

@@ -28,7 +28,7 @@ from azcore.engine.gtp_words import (
 )
 from azcore.engine.lines import LONGEST_LINE, Writer
 from azcore.engine.server import Engine, Server
-from azcore.engine.thinker import Limits, Line, Report, Thought
+from azcore.engine.thought import Limits, Line, Report, Thought
 from azcore.errors import AzcoreError, IllegalActionError
 from azcore.game.faults import game_faults
 from azcore.version import __version__

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from azcore.engine.thinker import Line, Thought
+from azcore.engine.thought import Line, Thought
 from azcore.game import texts_along
 from azcore.search.predictions import Prediction
 

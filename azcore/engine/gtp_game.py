@@ -20,7 +20,7 @@ from azcore.engine.gtp_words import (
 )
 from azcore.engine.lines import LONGEST_LINE
 from azcore.engine.server import Engine
-from azcore.engine.thinker import Line, shared_plies
+from azcore.engine.thought import Line, shared_plies
 from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
 from azcore.game import Setting
 from azcore.storage.transcripts import encoding_of

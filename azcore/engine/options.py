@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from azcore.engine.settings import EngineSettings
 from azcore.errors import InvalidTextError
 
 NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)  # no time or number of nodes has more digits
 
+MOST_VARIATIONS = 500
 EMPTY = "<empty>"  # how both protocols write an empty string
 
 
@@ -61,3 +63,80 @@ class Option:
 def plain_name(name: str) -> str:
     """An option's name for comparison: neither case nor spaces matter."""
     return name.replace(" ", "").lower()
+
+
+def set_option(options: Mapping[str, Option], words: Sequence[str]) -> None:
+    """Obey `setoption name NAME [value VALUE]`.
+
+    Args:
+        options: by `plain_name`.
+        words: after the command.
+
+    Raises:
+        InvalidTextError: there is no such option, or its value is invalid.
+    """
+    if not words or words[0] != "name":
+        raise InvalidTextError("setoption must be name NAME, then value VALUE")
+    end = words.index("value") if "value" in words else len(words)
+    name = " ".join(words[1:end])
+    option = options.get(plain_name(name))
+    if option is None:
+        raise InvalidTextError(f"unknown option {name[:30]!r}")
+    option.set(" ".join(words[end + 1 :]))
+
+
+def variations_option(apply: Callable[[int], None]) -> Option:
+    """How many of the best moves to analyse."""
+    return Option(
+        name="MultiPV", kind="spin", default=1, least=1, most=MOST_VARIATIONS, apply=apply
+    )
+
+
+Change = Callable[..., None]  # called with the settings of the engine to change, by keyword
+
+
+def simulations_option(settings: EngineSettings, change: Change) -> Option:
+    """The simulations of a search."""
+    return Option(
+        name="Simulations",
+        kind="spin",
+        default=settings.num_simulations,
+        least=1,
+        most=max(10_000_000, settings.num_simulations),
+        apply=lambda count: change(num_simulations=count),
+    )
+
+
+def overhead_option(name: str, settings: EngineSettings, change: Change) -> Option:
+    """Milliseconds to keep in reserve at each move."""
+    milliseconds = round(1000 * settings.move_overhead)
+    return Option(
+        name=name,
+        kind="spin",
+        default=milliseconds,
+        least=0,
+        most=max(10_000, milliseconds),
+        apply=lambda milliseconds: change(move_overhead=milliseconds / 1000),
+    )
+
+
+def memory_option(name: str, settings: EngineSettings, change: Change) -> Option:
+    """Megabytes for the tree."""
+    return Option(
+        name=name,
+        kind="spin",
+        default=settings.memory_mb,
+        least=1,
+        most=max(1 << 20, settings.memory_mb),
+        apply=lambda size: change(memory_mb=size),
+    )
+
+
+def ponder_option(name: str, settings: EngineSettings, change: Change) -> Option:
+    """Declares that the engine can ponder; `go ponder` starts it, whatever the value."""
+    return Option(
+        name=name,
+        kind="check",
+        default=int(settings.ponder),
+        apply=lambda on: change(ponder=bool(on)),
+    )

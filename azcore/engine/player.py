@@ -10,7 +10,7 @@ from typing import Any
 from azcore.arena.players import RESIGNATION, Decision, Forfeit, Player
 from azcore.engine.clients import Client
 from azcore.engine.process import ProgramError
-from azcore.engine.thinker import Line
+from azcore.engine.thought import Line
 from azcore.errors import FailedProgramError
 from azcore.game import Game
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from azcore.engine.thinker import Line, shared_plies
+from azcore.engine.thought import Line, shared_plies
 from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError
 from azcore.game import Game
 

@@ -27,12 +27,20 @@ from typing import Any
 from azcore.engine.go_command import GoCommand, read_go
 from azcore.engine.lines import Writer
 from azcore.engine.mates import LONGEST
-from azcore.engine.options import Option, plain_name
+from azcore.engine.options import (
+    Option,
+    overhead_option,
+    plain_name,
+    set_option,
+    simulations_option,
+    variations_option,
+)
 from azcore.engine.position_command import Follower, GivenGame, read_position
 from azcore.engine.scores import centipawns, wins_at_once
-from azcore.engine.server import AbandonedError, Engine, Server
+from azcore.engine.server import AbandonedError, Engine, NotLoadedError, Server
 from azcore.engine.settings import EngineSettings
-from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
+from azcore.engine.thinker import Thinker
+from azcore.engine.thought import Limits, Line, Thought, Variation
 from azcore.errors import AzcoreError, InvalidTextError
 from azcore.game import Game, texts_along
 from azcore.game.faults import game_faults
@@ -40,7 +48,6 @@ from azcore.search.predictions import Prediction
 from azcore.version import __version__
 
 LONGEST_NOTE = 300  # characters of a sentence after `info string`
-MOST_VARIATIONS = 500
 NO_ANSWER = "bestmove (none)"  # for a refused position; not a resignation
 
 
@@ -231,64 +238,16 @@ class PositionServer(Server):
         self._debug = words == ["on"]
 
     def _on_setoption(self, words: list[str]) -> None:
-        if not words or words[0] != "name":
-            raise InvalidTextError("setoption must be name NAME, then value VALUE")
-        end = words.index("value") if "value" in words else len(words)
-        name = " ".join(words[1:end])
-        option = self._options.get(plain_name(name))
-        if option is None:
-            raise InvalidTextError(f"unknown option {name[:30]!r}")
-        option.set(" ".join(words[end + 1 :]))
+        set_option(self._options, words)
 
     def _all_options(self) -> list[Option]:
         settings = self.engine.settings
         return [
             *self._own_options(),
-            Option(
-                name="MultiPV",
-                kind="spin",
-                default=1,
-                least=1,
-                most=MOST_VARIATIONS,
-                apply=self._set_variations,
-            ),
-            Option(
-                name="Simulations",
-                kind="spin",
-                default=settings.num_simulations,
-                least=1,
-                most=max(10_000_000, settings.num_simulations),
-                apply=lambda count: self._change(num_simulations=count),
-            ),
-            Option(
-                name=self.overhead_option,
-                kind="spin",
-                default=round(1000 * settings.move_overhead),
-                least=0,
-                most=max(10_000, round(1000 * settings.move_overhead)),
-                apply=lambda milliseconds: self._change(move_overhead=milliseconds / 1000),
-            ),
+            variations_option(self._set_variations),
+            simulations_option(settings, self._change),
+            overhead_option(self.overhead_option, settings, self._change),
         ]
-
-    def _memory_option(self, name: str) -> Option:
-        megabytes = self.engine.settings.memory_mb
-        return Option(
-            name=name,
-            kind="spin",
-            default=megabytes,
-            least=1,
-            most=max(1 << 20, megabytes),
-            apply=lambda size: self._change(memory_mb=size),
-        )
-
-    def _ponder_option(self, name: str) -> Option:
-        """Declares that the engine can ponder; `go ponder` starts it, whatever the value."""
-        return Option(
-            name=name,
-            kind="check",
-            default=int(self.engine.settings.ponder),
-            apply=lambda on: self._change(ponder=bool(on)),
-        )
 
     def _set_variations(self, count: int) -> None:
         self._variations = count
@@ -451,7 +410,7 @@ class PositionServer(Server):
             simulations=numbers.get("nodes"),
             seconds=min(seconds, default=None),
             depth=numbers.get("depth"),
-            actions=self._only(go.actions, line),
+            actions=go.legal_actions(self._game, line.state, self._note),
             book=self._own_book,
             tablebase=True,
             forced_wins=self._variations == 1,
@@ -462,15 +421,6 @@ class PositionServer(Server):
         if self._debug:
             self._note(f"limits: {limits}")
         return limits
-
-    def _only(self, words: list[str], line: Line) -> tuple[int, ...]:
-        actions = []
-        for word in words:
-            try:
-                actions.append(self._game.text_to_action(line.state, word))
-            except AzcoreError as error:
-                self._note(f"ignored in searchmoves: {error}")
-        return tuple(sorted(set(actions)))
 
     # -- on the thinking thread -----------------------------------------------------------------
 
@@ -547,7 +497,3 @@ class PositionServer(Server):
             self._note(str(error))
             self._failure_is_told = True
             raise NotLoadedError(str(error)) from error
-
-
-class NotLoadedError(AzcoreError):
-    """The engine cannot be loaded; the cause has the reason. Only this error ends a server."""

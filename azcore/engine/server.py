@@ -28,6 +28,10 @@ class AbandonedError(AzcoreError):
     """The other side quit before the engine was loaded."""
 
 
+class NotLoadedError(AzcoreError):
+    """The engine cannot be loaded; the cause has the reason. Only this error ends a server."""
+
+
 class Loaded(NamedTuple):
     """The parts that an engine searches with."""
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import final
 
 from azcore.engine.lines import Writer
-from azcore.engine.options import Option
+from azcore.engine.options import Option, memory_option, ponder_option
 from azcore.engine.position_server import PositionServer
 from azcore.engine.server import Engine
-from azcore.engine.thinker import Line, Thought
+from azcore.engine.thought import Line, Thought
 from azcore.search.predictions import Chances, Prediction, chances_of
 
 
@@ -51,9 +51,9 @@ class UciServer(PositionServer):
 
     def _own_options(self) -> list[Option]:
         return [
-            self._memory_option("Hash"),
+            memory_option("Hash", self.engine.settings, self._change),
             Option(name="Clear Hash", kind="button", apply=lambda _: self._on_new_game([])),
-            self._ponder_option("Ponder"),
+            ponder_option("Ponder", self.engine.settings, self._change),
             Option(name="UCI_ShowWDL", kind="check", apply=self._show_chances),
             # Clients such as lichess-bot set these by default, and fail on an unknown option.
             Option(

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import final
 
 from azcore.engine.mates import LONGEST
-from azcore.engine.options import NUMBER, Option
+from azcore.engine.options import NUMBER, Option, memory_option, ponder_option
 from azcore.engine.position_server import PositionServer
-from azcore.engine.thinker import Limits, Line, Thought
+from azcore.engine.thought import Limits, Line, Thought
 from azcore.game import texts_along
 from azcore.search.predictions import Prediction
 
@@ -47,7 +47,11 @@ class UsiServer(PositionServer):
     centipawns_per_logit = 600
 
     def _own_options(self) -> list[Option]:
-        return [self._memory_option("USI_Hash"), self._ponder_option("USI_Ponder")]
+        settings = self.engine.settings
+        return [
+            memory_option("USI_Hash", settings, self._change),
+            ponder_option("USI_Ponder", settings, self._change),
+        ]
 
     def _own_commands(self) -> dict[str, Callable[[list[str]], None]]:
         return {"go": self._on_go, "gameover": lambda _: self._stop_thinking()}

@@ -14,32 +14,42 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import config, types
-from numba.extending import register_jitable
+from numba import config
 
 from azcore.errors import FaultyGameError, GameError
 from azcore.game import CompiledGame, Game
-from azcore.game.compilation import code_for, compiled
+from azcore.game.batch_kernels import (
+    BAD_FORM,
+    BAD_KEY,
+    BAD_LEGAL,
+    BAD_LENGTH,
+    BAD_ORDER,
+    BAD_OUTCOME,
+    BAD_PLANES,
+    BAD_PLAYER,
+    ask_rule,
+    asking_kernel,
+    play_roots,
+    playing_kernel,
+    replay_kernel,
+    replay_paths,
+    rule_at_place,
+)
+from azcore.game.compilation import code_for
 from azcore.game.compiled import (
-    CURRENT_PLAYER,
-    IS_TERMINAL,
-    LEGAL_ACTIONS,
-    OBSERVE,
-    OUTCOME,
-    POSITION_KEY,
     STEP,
     RuleFunctions,
 )
 from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS, texts_along
 from azcore.game.decided import Decided, decide, decide_ends, deciding_kernel, make_line
 from azcore.game.faults import broken_promise, game_faults, raised
-from azcore.game.positions import Paths, Positions, paths_type
-from azcore.game.rule_table import RULE_SOURCES, rule_table, rules_of
+from azcore.game.positions import Paths, Positions
+from azcore.game.rule_table import rule_table
 
 MOVES_SHOWN = 60  # the last ones of a game at fault, some lines of text
 
@@ -69,7 +79,7 @@ class GameBatch(ABC):
         """Seat to move at the root of `row`."""
         player = self._ask("current_player", row)
         if player not in (0, 1):
-            raise self._fault(_PLAYER, player)
+            raise self._fault(BAD_PLAYER, player)
         return int(player)
 
     def is_terminal(self, row: int) -> bool:
@@ -80,14 +90,14 @@ class GameBatch(ABC):
         """`is_terminal` after `ply` plies; a game longer than `max_game_length` is at fault."""
         over = self.is_terminal(row)
         if not over and ply >= self.game.max_game_length:
-            raise self._fault(_LENGTH, f"False after {ply} plies")
+            raise self._fault(BAD_LENGTH, f"False after {ply} plies")
         return over
 
     def outcome(self, row: int) -> int:
         """The outcome at the terminal root of `row`, view of seat 0."""
         outcome = self._ask("outcome", row)
         if outcome not in OUTCOMES:
-            raise self._fault(_OUTCOME, outcome)
+            raise self._fault(BAD_OUTCOME, outcome)
         return int(outcome)
 
     @abstractmethod
@@ -137,19 +147,21 @@ class GameBatch(ABC):
 
 
 # What `replay` checks in every position: the rule, and what it promises.
-_PLAYER, _OUTCOME, _LEGAL, _ORDER, _LENGTH, _FORM, _PLANES, _KEY = range(1, 9)
 _PROMISES = {
-    _PLAYER: ("current_player", "0 or 1"),
-    _OUTCOME: ("outcome", OUTCOMES_IN_WORDS),
-    _LEGAL: (
+    BAD_PLAYER: ("current_player", "0 or 1"),
+    BAD_OUTCOME: ("outcome", OUTCOMES_IN_WORDS),
+    BAD_LEGAL: (
         "legal_action_mask",
         "1 to {game.num_actions} where the game is not over",
     ),
-    _ORDER: ("legal_action_mask", "actions that ascend, 0 to {last}"),
-    _LENGTH: ("is_terminal", "an end of the game within max_game_length = {game.max_game_length}"),
-    _FORM: ("legal_action_mask", "bool ({game.num_actions},)"),
-    _PLANES: ("observation", "whole numbers from 0 to 255, {game.observation_shape}"),
-    _KEY: ("position_key", "0 to 2**64 - 1 in every state or in none"),
+    BAD_ORDER: ("legal_action_mask", "actions that ascend, 0 to {last}"),
+    BAD_LENGTH: (
+        "is_terminal",
+        "an end of the game within max_game_length = {game.max_game_length}",
+    ),
+    BAD_FORM: ("legal_action_mask", "bool ({game.num_actions},)"),
+    BAD_PLANES: ("observation", "whole numbers from 0 to 255, {game.observation_shape}"),
+    BAD_KEY: ("position_key", "0 to 2**64 - 1 in every state or in none"),
 }
 
 
@@ -218,7 +230,7 @@ class PlainBatch(GameBatch):
                 self._describe(self._after(paths, row), row, out)
                 plies = paths.lengths[row]
                 if not out.is_terminal[row] and plies >= self.game.max_game_length:
-                    raise self._fault(_LENGTH, f"False after {plies} plies")
+                    raise self._fault(BAD_LENGTH, f"False after {plies} plies")
 
     def _after(self, paths: Paths, row: int) -> Any:
         """The state at the end of a path."""
@@ -231,33 +243,33 @@ class PlainBatch(GameBatch):
         game = self.game
         mask = np.asarray(game.legal_action_mask(state))
         if mask.shape != (game.num_actions,) or mask.dtype != np.bool_:
-            raise self._fault(_FORM, f"{mask.dtype} {mask.shape}")
+            raise self._fault(BAD_FORM, f"{mask.dtype} {mask.shape}")
         legal = np.flatnonzero(mask)
         out.num_legal[row] = len(legal)
         out.legal_actions[row, : len(legal)] = legal
         player, over = game.current_player(state), game.is_terminal(state)
         if player not in (0, 1):
-            raise self._fault(_PLAYER, player)
+            raise self._fault(BAD_PLAYER, player)
         out.current_player[row] = player
         out.is_terminal[row] = over
         if not over and len(legal) == 0:
-            raise self._fault(_LEGAL, "no legal action")
+            raise self._fault(BAD_LEGAL, "no legal action")
         outcome = game.outcome(state) if over else 0
         if outcome not in OUTCOMES:
-            raise self._fault(_OUTCOME, outcome)
+            raise self._fault(BAD_OUTCOME, outcome)
         out.outcome[row] = outcome
         planes = np.asarray(game.observation(state))
         if planes.shape != game.observation_shape:
-            raise self._fault(_PLANES, f"{planes.dtype} {planes.shape}")
+            raise self._fault(BAD_PLANES, f"{planes.dtype} {planes.shape}")
         with np.errstate(invalid="ignore"):  # NaN and infinity become some byte; caught below
             out.observations[row] = planes
         same = out.observations[row] == planes
         if not same.all():
-            raise self._fault(_PLANES, planes[~same][0])
+            raise self._fault(BAD_PLANES, planes[~same][0])
         if len(out.keys):
             key = game.position_key(state)
             if key is None:
-                raise self._fault(_KEY, key)
+                raise self._fault(BAD_KEY, key)
             out.keys[row] = key
 
 
@@ -273,7 +285,7 @@ class CompiledBatch(GameBatch):
         self._compiled = game
         self._tables: dict[bool, Any] = {}  # by whether keys are wanted
         self._replay: Any = None  # the loop of `replay`, compiled on first use
-        self._ask_rule: Any = None  # `_ask`, likewise
+        self.ask_rule: Any = None  # `_ask`, likewise
         self._play: Any = None  # `play`, likewise
         self._decide: Any = None  # `decide`, likewise
         self._line: Any = None  # scratch of `decide`
@@ -299,7 +311,7 @@ class CompiledBatch(GameBatch):
         written = self._compiled.source_of
         as_written = RuleFunctions(*map(written, RuleFunctions._fields))
         again = partial(loop, as_written, *arguments)
-        return raised(self.game.name, written(_rule_at_place(self._at)), error, again)
+        return raised(self.game.name, written(rule_at_place(self._at)), error, again)
 
     def get(self, row: int) -> Any:
         return self._states[row].copy()
@@ -321,8 +333,8 @@ class CompiledBatch(GameBatch):
             raise IndexError(f"a batch of {self.size} states has no row {row}")
         functions, place = self._functions(False), RuleFunctions._fields.index(rule)
         arguments = (self._states, int(row), place, action)
-        if self._ask_rule is None:
-            self._ask_rule = self._code_of(_ask_rule, asking_kernel, functions, *arguments)
+        if self.ask_rule is None:
+            self.ask_rule = self._code_of(ask_rule, asking_kernel, functions, *arguments)
 
         def under_way() -> str:  # for `azcore.interrupts`
             return f"{rule}, a compiled rule of game {self.game.name}"
@@ -331,7 +343,7 @@ class CompiledBatch(GameBatch):
             return self.game, self._states[row], (action,) if rule == "step" else ()
 
         try:
-            return self._ask_rule(functions, *arguments)
+            return self.ask_rule(functions, *arguments)
         except Exception as error:
             written = self._compiled.source_of(rule)
             of_rule = (self._states[row], action) if rule == "step" else (self._states[row],)
@@ -341,10 +353,10 @@ class CompiledBatch(GameBatch):
         functions, at = self._functions(False), self._at
         arguments = (self._states, at, actions, is_over)
         if self._play is None:
-            self._play = self._code_of(_play_roots, playing_kernel, functions, *arguments)
+            self._play = self._code_of(play_roots, playing_kernel, functions, *arguments)
 
         def under_way() -> str:  # for `azcore.interrupts`
-            return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+            return f"{rule_at_place(at)}, a compiled rule of game {self.game.name}"
 
         def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
             return self.game, self._states[at[0]], (actions[at[0]],) if at[1] == STEP else ()
@@ -352,7 +364,7 @@ class CompiledBatch(GameBatch):
         try:
             self._play(functions, *arguments)
         except Exception as error:
-            rule, row = _rule_at_place(at), int(at[0])
+            rule, row = rule_at_place(at), int(at[0])
             written = self._compiled.source_of(rule)
             of_rule = (self._states[row], int(actions[row]))[: 1 + (rule == "step")]
             raise raised(self.game.name, written, error, partial(written, *of_rule)) from error
@@ -367,7 +379,7 @@ class CompiledBatch(GameBatch):
             self._decide = self._code_of(decide_ends, deciding_kernel, functions, *arguments)
 
         def under_way() -> str:  # for `azcore.interrupts`
-            rule = f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+            rule = f"{rule_at_place(at)}, a compiled rule of game {self.game.name}"
             return f"{rule}, or the search of all lines of {plies} plies"
 
         def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
@@ -384,7 +396,7 @@ class CompiledBatch(GameBatch):
         at = self._at
 
         def under_way() -> str:  # for `azcore.interrupts`
-            return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+            return f"{rule_at_place(at)}, a compiled rule of game {self.game.name}"
 
         def position_here() -> tuple[Any, ...]:  # for `azcore.game.hangs`
             return self.game, self._states[paths.roots[at[0]]], paths.of(at[0])
@@ -399,194 +411,20 @@ class CompiledBatch(GameBatch):
         )
         functions = self._functions(len(out.keys) > 0)
         if self._replay is None:
-            self._replay = self._code_of(_replay_paths, replay_kernel, functions, *arguments)
+            self._replay = self._code_of(replay_paths, replay_kernel, functions, *arguments)
         try:
             broken = self._replay(functions, *arguments)
         except Exception as error:
-            raise self._raised_in(_replay_paths, arguments, error) from error
+            raise self._raised_in(replay_paths, arguments, error) from error
         if broken:
             raise self._fault(broken, _GOT[broken].format(at[2]))
 
 
 # How an error shows the invalid number that a compiled rule returned.
 _GOT = {
-    _PLAYER: "{}",
-    _OUTCOME: "{}",
-    _LEGAL: "{} legal actions",
-    _ORDER: "action {} out of its place",
-    _LENGTH: "False after {} plies",
+    BAD_PLAYER: "{}",
+    BAD_OUTCOME: "{}",
+    BAD_LEGAL: "{} legal actions",
+    BAD_ORDER: "action {} out of its place",
+    BAD_LENGTH: "False after {} plies",
 }
-
-
-def _rule_at_place(at: npt.NDArray[np.int64]) -> str:
-    return RuleFunctions._fields[at[1]]
-
-
-@cache
-def asking_kernel(state: Any) -> Any:
-    """`_ask_rule_from_table` compiled for one type of state."""
-    states = types.Array(state, 1, "C")
-    signature = types.int64(types.int64[:, ::1], states, types.int64, types.int64, types.int64)
-    return compiled(_ask_rule_from_table, signature, sources=(__file__, *RULE_SOURCES))
-
-
-def _ask_rule_from_table(table: Any, states: Any, row: Any, place: Any, action: Any) -> int:
-    """`_ask_rule` with the rules of a table."""
-    return _ask_rule(rules_of(table, states), states, row, place, action)
-
-
-@register_jitable
-def _ask_rule(rules: Any, states: Any, row: Any, place: Any, action: Any) -> int:
-    """What a rule without buffers says of one state, or `step`.
-
-    Args:
-        rules: `RuleFunctions`.
-        states: of a batch.
-        row: the state.
-        place: of the rule in `RuleFunctions`.
-        action: to play; only `step` takes it.
-    """
-    state = states[row]
-    answer = 0
-    if place == STEP:
-        rules.step(state, np.int64(action))
-    elif place == CURRENT_PLAYER:
-        answer = rules.current_player(state)
-    elif place == IS_TERMINAL:
-        answer = int(rules.is_terminal(state))
-    elif place == OUTCOME:
-        answer = rules.outcome(state)
-    return answer
-
-
-@cache
-def playing_kernel(state: Any) -> Any:
-    """`_play_from_table` compiled for one type of state."""
-    states = types.Array(state, 1, "C")
-    signature = types.void(
-        types.int64[:, ::1], states, types.int64[::1], types.int32[::1], types.boolean[::1]
-    )
-    return compiled(_play_from_table, signature, sources=(__file__, *RULE_SOURCES))
-
-
-def _play_from_table(table: Any, states: Any, at: Any, actions: Any, is_over: Any) -> None:
-    """`_play_roots` with the rules of a table."""
-    _play_roots(rules_of(table, states), states, at, actions, is_over)
-
-
-@register_jitable
-def _play_roots(rules: Any, states: Any, at: Any, actions: Any, is_over: Any) -> None:
-    """The loop of `GameBatch.play` over the rules of a compiled game; `at` as in replay."""
-    for row in range(actions.shape[0]):
-        if actions[row] >= 0:
-            at[0] = row
-            at[1] = STEP
-            rules.step(states[row], np.int64(actions[row]))
-            at[1] = IS_TERMINAL
-            is_over[row] |= rules.is_terminal(states[row])
-
-
-@cache
-def replay_kernel(state: Any) -> Any:
-    """`_replay_from_table` compiled for one type of state."""
-    states = types.Array(state, 1, "C")
-    vector = types.int32[::1]
-    positions = types.NamedTuple(  # type: ignore[no-untyped-call]
-        [
-            types.uint8[:, :, :, ::1],
-            types.int32[:, ::1],
-            vector,
-            types.int8[::1],
-            types.boolean[::1],
-            types.int8[::1],
-            types.uint64[::1],
-        ],
-        Positions,
-    )
-    signature = types.int64(
-        types.int64[:, ::1], states, states, types.int64, types.int64[::1], paths_type(), positions
-    )
-    return compiled(_replay_from_table, signature, sources=(__file__, *RULE_SOURCES))
-
-
-def _replay_from_table(
-    table: Any, states: Any, scratch: Any, max_length: Any, at: Any, paths: Any, out: Any
-) -> int:
-    """`_replay_paths` with the rules of a table."""
-    return _replay_paths(rules_of(table, states), states, scratch, max_length, at, paths, out)
-
-
-@register_jitable
-def _replay_paths(
-    rules: Any, states: Any, scratch: Any, max_length: Any, at: Any, paths: Any, out: Any
-) -> int:
-    """The loop of `GameBatch.replay` over the rules of a compiled game.
-
-    Args:
-        rules: `RuleFunctions`.
-        states: the roots.
-        scratch: a buffer for one state.
-        max_length: a leaf this many plies away must be terminal: there is no room for longer paths.
-        at: int64 [3], written: the current row, the current rule as an index into `RuleFunctions`,
-            and the invalid value that a rule returned.
-        paths: `Paths`.
-        out: `Positions`.
-
-    Returns:
-        0, or the number of the broken promise.
-    """
-    most = out.legal_actions.shape[1]
-    for row in range(paths.roots.shape[0]):
-        if paths.roots[row] < 0:
-            continue
-        at[0] = row
-        scratch[0] = states[paths.roots[row]]
-        state = scratch[0]
-        at[1] = STEP
-        for i in range(paths.lengths[row]):
-            rules.step(
-                state, np.int64(paths.actions[row, i])
-            )  # interpreted, an int32 would shift as an int32
-        at[1] = CURRENT_PLAYER
-        player = rules.current_player(state)
-        if player != 0 and player != 1:
-            at[2] = player
-            return _PLAYER
-        out.current_player[row] = player
-        at[1] = IS_TERMINAL
-        over = rules.is_terminal(state)
-        out.is_terminal[row] = over
-        out.outcome[row] = 0
-        out.num_legal[row] = 0
-        if over:
-            at[1] = OUTCOME
-            result = rules.outcome(state)
-            if result < -1 or result > 1:
-                at[2] = result
-                return _OUTCOME
-            out.outcome[row] = result
-        else:
-            if paths.lengths[row] >= max_length:
-                at[2] = paths.lengths[row]
-                return _LENGTH
-            at[1] = LEGAL_ACTIONS
-            actions = out.legal_actions[row]
-            count = rules.legal_actions(state, actions)
-            if count < 1 or count > most:
-                at[2] = count
-                return _LEGAL
-            last = np.int64(-1)
-            for i in range(count):
-                action = np.int64(actions[i])
-                if action <= last or action >= most:
-                    at[2] = action
-                    return _ORDER
-                last = action
-            out.num_legal[row] = count
-        out.observations[row] = 0
-        at[1] = OBSERVE
-        rules.observe(state, out.observations[row])
-        if out.keys.shape[0] > 0:
-            at[1] = POSITION_KEY
-            out.keys[row] = rules.position_key(state)
-    return 0

@@ -29,9 +29,10 @@ from azcore.game import FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
 from azcore.game.decided import nothing_decided
-from azcore.game.positions import Paths, make_positions, only_roots
+from azcore.game.positions import Paths, make_positions
 from azcore.search import backups, gumbel, puct, results, roots, walks
 from azcore.search.evaluators import Evaluator
+from azcore.search.forced_wins import ForcedWins
 from azcore.search.memory import make_trees
 from azcore.search.proofs import proof_of
 from azcore.search.rules import refuse_patches
@@ -88,17 +89,11 @@ class Search:
         of_game = settings.proof_plies is None
         self._proof_plies = game.proof_plies if of_game else settings.proof_plies or 0
         self._decided = nothing_decided(slots)
-        self._forced: dict[int, int] = {}  # by row, see `forced_win`
+        # As far as the leaves of a root's first moves: a search that only compared decided leaves
+        # could put off a win for ever.
+        self.forced_wins = ForcedWins(self.states, self._proof_plies and self._proof_plies + 1)
         self._only: dict[int, int] = {}  # by row, the action that a root keeps once it is evaluated
         self.proof_seconds = 0.0  # of the wave under way, for `proof_plies`
-
-    @property
-    def root_proof_plies(self) -> int:
-        """Plies within which a root is decided: as far as its first moves' leaves; 0: not at all.
-
-        A search that only compared decided leaves could put off a win for ever.
-        """
-        return self._proof_plies + 1 if self._proof_plies else 0
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -113,14 +108,14 @@ class Search:
         """Put a position (None: the initial one) at the root of an empty tree."""
         self.states.set(row, self.game.initial_state() if state is None else state)
         self._forget(row)
-        self._forced.pop(row, None)
+        self.forced_wins.forget([row])
         if (known := self.trees.variants.transpositions) is not None:
             known.root_ply[row] = 0
 
     def advance(self, row: int, action: int) -> None:
         """Play a legal action at a root; keep the subtree behind it if the settings say so."""
         self.states.step(row, action)
-        self._forced.pop(row, None)
+        self.forced_wins.forget([row])
         self.call(roots.advance, self.trees, row, action)
         self._check_root(row)
         self._clear_decided([row])
@@ -128,8 +123,8 @@ class Search:
     def play(self, actions: IntArray, is_over: npt.NDArray[np.bool_]) -> None:
         """Play on the roots what a kernel has played in the trees; see `GameBatch.play`."""
         self.states.play(actions, is_over)
-        self._forced.clear()
         moved = np.flatnonzero(actions >= 0).tolist()
+        self.forced_wins.forget(moved)
         if self.settings.transpositions:
             for row in moved:
                 self._check_root(row)
@@ -201,7 +196,7 @@ class Search:
                 with noise explores: `root_temperature` and `forced_visits` hold in it alone.
             best_only: only the most visited action matters. With `search.stop_early` the search
                 then ends as soon as further simulations cannot change it; else this has no effect.
-            takes_wins: keep only the action of a `forced_win`, until the root moves.
+            takes_wins: keep only the action of a forced win, until the root moves.
 
         Raises:
             GameError: the root is terminal, or more simulations than there is room for.
@@ -215,9 +210,9 @@ class Search:
         if self.states.is_terminal(row):
             raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
         self._only.pop(row, None)
-        if takes_wins and self.forced_win(row) >= 0:
+        if takes_wins and (win := self.forced_wins.action(row)) >= 0:
             self._clear(row)
-            self._only[row] = self.forced_win(row)
+            self._only[row] = win
         forced = self.settings.forced_visits if noise is not None else 0.0
         self.call(roots.begin, self.trees, row, simulations, forced)
         self._noise.pop(row, None)
@@ -229,20 +224,6 @@ class Search:
             self.mix_noise(row, noise)
         elif noise is not None:
             self._noise[row] = noise
-
-    def forced_win(self, row: int) -> int:
-        """The action by which the player to move at a root wins within `root_proof_plies`, or -1.
-
-        It leads to the shortest such win.
-        """
-        if row not in self._forced:
-            self._forced[row] = -1
-            if self._proof_plies:
-                found, root = nothing_decided(1), only_roots(np.array([row], np.int32))
-                self.states.decide(root, self.root_proof_plies, found)
-                if found.result[0] > 0:
-                    self._forced[row] = int(found.action[0])
-        return self._forced[row]
 
     def wave(self) -> bool:
         """Up to `leaves_per_tree` simulations in every unfinished tree; False when none is left."""

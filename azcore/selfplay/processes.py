@@ -20,8 +20,8 @@ from multiprocessing.connection import Connection
 from typing import Protocol
 
 from azcore.game.crashes import likely_cause_of
+from azcore.selfplay.channel import Channel, Launcher, LostMemberError
 from azcore.selfplay.member import Answer, Recipe, Request, RequestServer
-from azcore.selfplay.remote import Channel, Launcher, LostMemberError
 
 
 class Closable(Protocol):

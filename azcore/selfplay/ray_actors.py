@@ -23,9 +23,9 @@ from typing import Any
 
 from azcore.errors import LostProcessError, SettingError
 from azcore.selfplay.backend import BackendSettings
+from azcore.selfplay.channel import Channel, Launcher, LostMemberError, MovedMemberError
 from azcore.selfplay.member import Answer, Recipe, Request, RequestServer
 from azcore.selfplay.ray_cluster import RayCluster
-from azcore.selfplay.remote import Channel, Launcher, LostMemberError, MovedMemberError
 from azcore.version import __version__
 
 OPEN, SHUT = "open", "shut"  # requests to a `ServingActor` besides the methods of `Member`

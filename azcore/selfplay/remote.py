@@ -16,7 +16,6 @@ from __future__ import annotations
 import itertools
 import pickle
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -25,89 +24,14 @@ from typing import Any
 
 from azcore.errors import LostProcessError
 from azcore.game import Game
+from azcore.selfplay.channel import Channel, Launcher, LostMemberError, MovedMemberError
 from azcore.selfplay.jobs import Job, JobSlots, Result, Tell
-from azcore.selfplay.member import CHANGING, JOB, ROUND, Answer, Recipe, Request, Round
+from azcore.selfplay.member import CHANGING, JOB, ROUND, Recipe, Request, Round
 from azcore.selfplay.pool import ActorStatistics, MemberStatistics, WorkerPool
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.weights import Weights
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
-
-
-class LostMemberError(Exception):
-    """The member of a channel is lost; the text is how it ended, such as `by signal 9`.
-
-    Args:
-        how: how it ended.
-        hint: the possible cause, after a semicolon; or empty.
-    """
-
-    def __init__(self, how: str, hint: str = "") -> None:
-        super().__init__(how)
-        self.hint = hint
-
-
-class MovedMemberError(Exception):
-    """A member has to start elsewhere through no fault of its own; the text is the reason."""
-
-
-class Channel(ABC):
-    """A connection to one member, which starts and ends with it.
-
-    `RemoteMember` calls all methods but `receive` under a lock, so only `receive`, which it calls
-    on a thread, may wait for the member.
-    """
-
-    @abstractmethod
-    def send(self, request: Request) -> None:
-        """Send a request; `receive` reports a lost member."""
-
-    @abstractmethod
-    def receive(self) -> Answer:
-        """Wait for the next answer.
-
-        Raises:
-            LostMemberError: the member is lost, or was ended here.
-            MovedMemberError: the member has to start elsewhere.
-        """
-
-    @abstractmethod
-    def end(self) -> None:
-        """End the member."""
-
-    @abstractmethod
-    def is_better_elsewhere(self) -> bool:
-        """Whether a new channel would now lead to a better place for the member."""
-
-
-class Launcher(ABC):
-    """Starts members: as processes of this machine, or as actors of a cluster.
-
-    Attributes:
-        called: the word for a member there, such as `process`.
-        count: of members that it has room for.
-    """
-
-    called: str
-    count: int
-
-    @abstractmethod
-    def launch(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
-        """Start a new member; returns the channel to it.
-
-        Args:
-            recipe: builds it.
-            numbers: of its workers among those of the run.
-            member: its number.
-        """
-
-    @abstractmethod
-    def published(self, packed: bytes) -> Any:
-        """Weights in the form that requests carry to members, each as a separate value."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Free its resources, after all its members have ended."""
 
 
 def members_in(

@@ -11,14 +11,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from azcore.chance import Generators, Purpose
-from azcore.errors import CheckpointError, FaultyGameError, GameFileError, InvalidTextError
+from azcore.errors import CheckpointError, FaultyGameError, InvalidTextError
 from azcore.game import FloatArray, Game
 from azcore.game.batch import after_moves
 from azcore.game.positions import only_roots
@@ -28,14 +26,14 @@ from azcore.search.memory import bytes_needed
 from azcore.search.settings import SearchSettings
 from azcore.selfplay import moves
 from azcore.selfplay.schedule import SelfPlaySettings
-from azcore.storage.game_record import ARRAYS, NAMED, PLY, SURPRISES, GameRecord, require_start
+from azcore.selfplay.worker_state import IN_PLAY, _are_whole, _text_of, restored
+from azcore.storage.game_record import NAMED, PLY, GameRecord
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import StartStates
 from azcore.storage.starts import Starts
 
 # The arrays of a game in play in a checkpoint, which holds strings but no bytes: a character is a
 # byte. A replay restores the players.
-IN_PLAY = {name: dtype for name, dtype in (ARRAYS | SURPRISES).items() if name != "players"}
 PHASES = 4  # groups of games that move at different times, see `Worker._search_again`
 
 
@@ -113,7 +111,7 @@ class Worker:
         self._starts, self._start_states = starts, StartStates(variant)
         self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
         self._is_gumbel = search.is_gumbel
-        self._proof_plies = self._search.root_proof_plies
+        self._proof_plies = self._search.forced_wins.plies
         self._weights_version = 0
         self._in_play = moves.make_in_play(
             num_games,
@@ -467,7 +465,7 @@ class Worker:
             if saved is None:
                 self._begin_game(row)
                 continue
-            values = _restored(saved, referee)
+            values = restored(saved, referee)
             opening = Opening(*(values[name] for name in ("game_index", "start", "policy_plies")))
             try:
                 self._search.start(row, self._start_states.of(opening.start))
@@ -496,122 +494,3 @@ class Worker:
         for name in NAMED.names or ():
             self._in_play.named[name][row, : game.named] = values[name]
         self._in_play.surprises[row, : game.plies] = values["surprises"]
-
-
-def plies_of(saved: dict[str, Any]) -> int:
-    """The plies of a game in play, as `Worker.state_dict` has it."""
-    return len(saved["actions"]) // IN_PLAY["actions"].itemsize
-
-
-def _restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
-    """A game in play from a checkpoint, with defaults for what older checkpoints lack.
-
-    Raises:
-        CheckpointError: it is malformed, or breaks the rules.
-    """
-    # Checkpoints from before resignation lack this; such games are not used to measure it.
-    could_resign = saved.get("could_resign", True)
-    policy_plies = saved.get("policy_plies", 0)  # missing in old checkpoints
-    start = saved.get("start")
-    try:
-        arrays = _arrays_of(saved)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _unfit() from error
-    actions, offsets = arrays["actions"], arrays["visit_offsets"]
-    plies, named = len(actions), len(arrays["visit_actions"])
-    if not len(arrays["surprises"]):  # a run that records them from now on
-        arrays["surprises"] = np.zeros(plies, np.float32)
-    of_plies = ("root_values", "best_child_values", "surprises")
-    if not (
-        _are_whole([saved["game_index"]], 0)
-        and _are_whole([saved["opening_plies"]], 0, plies)
-        and _are_whole([policy_plies], 0)
-        and type(could_resign) is bool
-        and all(len(arrays[name]) == plies for name in of_plies)
-        and len(offsets) == plies + 1
-        and offsets[0] == 0
-        and offsets[-1] == named == len(arrays["visit_counts"])
-        and (offsets[:-1] <= offsets[1:]).all()
-        and (actions < referee.game.num_actions).all()
-        and (arrays["visit_actions"] < referee.game.num_actions).all()
-        and (arrays["visit_counts"] >= 1).all()
-        and ((arrays["surprises"] >= 0) & (arrays["surprises"] < 1000)).all()  # really at most 87
-        # -1 to 1, with a margin for rounding.
-        and all((np.abs(arrays[name]) < 2).all() for name in of_plies[:2])
-    ):
-        raise _unfit()
-    try:
-        if start is not None:
-            require_start(start)
-        ended, _ = referee.replay(
-            actions,
-            offsets,
-            arrays["visit_actions"],
-            np.zeros(0, np.uint8),
-            "a game in play of this checkpoint",
-            start,
-        )
-    except GameFileError as error:
-        raise CheckpointError(str(error)) from error
-    except ValueError as error:
-        raise CheckpointError(f"a game in play of this checkpoint cannot begin: {error}") from error
-    if ended:
-        raise CheckpointError("a game in play of this checkpoint is over")
-    return {
-        **saved,
-        **arrays,
-        "start": start,
-        "policy_plies": policy_plies,
-        "could_resign": could_resign,
-    }
-
-
-def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a game in play, not checked against each other.
-
-    Raises:
-        TypeError, ValueError: one of them is not an array.
-    """
-    if "visits" not in saved:
-        arrays = {name: saved[name] for name in IN_PLAY if name != "surprises"}
-        arrays["surprises"] = saved.get("surprises", "")
-        return {name: _array_of(text, IN_PLAY[name]) for name, text in arrays.items()}
-    # Up to version 0.2 they were lists.
-    visits, values = saved["visits"], saved["root_values"]
-    if any(len(some) != len(others) for some, others in visits):
-        raise ValueError
-    lists = {
-        "actions": saved["actions"],
-        "visit_offsets": list(accumulate((len(some) for some, _ in visits), initial=0)),
-        "visit_actions": [action for some, _ in visits for action in some],
-        "visit_counts": [count for _, some in visits for count in some],
-        "root_values": values,
-        "best_child_values": saved.get("best_child_values", values),  # from before resignation
-        "surprises": saved.get("surprises", []),
-    }
-    for name, numbers in lists.items():
-        kind = IN_PLAY[name]
-        if kind.kind == "u" and not _are_whole(numbers, 0, np.iinfo(kind).max):
-            raise TypeError
-        if kind.kind == "f" and not all(type(number) is float for number in numbers):
-            raise TypeError
-    with np.errstate(over="ignore"):  # infinity is refused later
-        return {name: np.array(numbers, IN_PLAY[name]) for name, numbers in lists.items()}
-
-
-def _text_of(array: npt.NDArray[Any]) -> str:
-    return array.tobytes().decode("latin-1")
-
-
-def _array_of(text: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    if type(text) is not str:
-        raise TypeError
-    return np.frombuffer(text.encode("latin-1"), dtype)
-
-
-def _unfit() -> CheckpointError:
-    return CheckpointError("a game in play of this checkpoint has inconsistent parts")
-
-
-def _are_whole(values: Sequence[object], low: int, high: int = 2**63 - 1) -> bool:
-    return all(type(value) is int and low <= value <= high for value in values)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from azcore.engine.thinker import Line
+from azcore.engine.thought import Line
 from azcore.errors import AzcoreError
 from azcore.game import Game
 from azcore.pictures import Hint, Layers, draw, heat_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from azcore.engine.thinker import Line
+from azcore.engine.thought import Line
 from azcore.errors import AzcoreError
 from azcore.game import Game
 from azcore.web.view import Plain

@@ -6,7 +6,8 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
 
-from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
+from azcore.engine.thinker import Thinker
+from azcore.engine.thought import Limits, Line, Thought, Variation
 from azcore.game import Game
 from azcore.web import view
 from azcore.web.orders import Later, Tell

@@ -12,7 +12,8 @@ from typing import Any
 from azcore.assembly.web_settings import WebSettings
 from azcore.engine.server import Loaded
 from azcore.engine.settings import EngineSettings
-from azcore.engine.thinker import Limits, Line, Thinker, Thought, shared_plies
+from azcore.engine.thinker import Thinker
+from azcore.engine.thought import Limits, Line, Thought, shared_plies
 from azcore.errors import AzcoreError, TranscriptError
 from azcore.game import Game, Transcript
 from azcore.game.contract import require_legal

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from azcore.engine.thinker import Line
+from azcore.engine.thought import Line
 from azcore.errors import AzcoreError
 from azcore.game import FloatArray, Game
 from azcore.game.symmetries import SymmetryTables, symmetry_names

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from azcore.engine.thinker import Line, Thought, Variation
+from azcore.engine.thought import Line, Thought, Variation
 from azcore.game import Game
 from azcore.game.board import Board
 from azcore.pictures import Layers, draw, heat_of, line_of, loose_pieces, overlay, owners_of

@@ -17,7 +17,7 @@ import pytest
 import torch
 from torch import nn
 
-from azcore.algorithms.ranks import Place, place_here
+from azcore.algorithms.place import Place, place_here
 from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.learner.settings import trainer_settings

@@ -21,7 +21,7 @@ import azcore
 from azcore.commands.engine import loaded
 from azcore.commands.play import in_words, play
 from azcore.engine.settings import thinking_search
-from azcore.engine.thinker import Thought
+from azcore.engine.thought import Thought
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.commentary import read_remark
 from conftest import compose

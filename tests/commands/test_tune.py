@@ -21,17 +21,9 @@ from azcore.storage.run_directory import locked
 pytest.importorskip("optuna", reason="command=tune needs the extra tune (optuna, scipy)")
 
 from azcore.commands.tune import tune as tune_module
+from azcore.commands.tune.parameters import Constants, Parameter, parameters_from, with_constants
 from azcore.commands.tune.surface import Surface
-from azcore.commands.tune.tune import (
-    Constants,
-    Match,
-    Parameter,
-    TuneSettings,
-    Tuning,
-    parameters_from,
-    tune,
-    with_constants,
-)
+from azcore.commands.tune.tune import Match, TuneSettings, Tuning, tune
 from run_kit import train_once
 
 Tiny = Callable[..., dict[str, Any]]

@@ -16,7 +16,8 @@ from azcore.engine.gtp import GtpServer
 from azcore.engine.gtp_clock import SeatClock, TimeSettings
 from azcore.engine.lines import LONGEST_LINE, read_lines
 from azcore.engine.server import Engine, Loaded
-from azcore.engine.thinker import Limits, Thinker
+from azcore.engine.thinker import Thinker
+from azcore.engine.thought import Limits
 from azcore.engine.uci import UciServer
 from azcore.game import Game
 from azcore.search.evaluators import UniformEvaluator

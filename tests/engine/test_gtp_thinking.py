@@ -13,7 +13,7 @@ import azcore
 from azcore.engine.gtp import GtpServer
 from azcore.engine.gtp_analysis import MANY, Question, analysis
 from azcore.engine.server import Engine, Loaded
-from azcore.engine.thinker import Limits, Line
+from azcore.engine.thought import Limits, Line
 from azcore.game import Game
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.memory import bytes_used

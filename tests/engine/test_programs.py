@@ -27,7 +27,7 @@ from azcore.engine.clients import (
 from azcore.engine.player import EnginePlayer
 from azcore.engine.process import Process, ProgramError, command_of
 from azcore.engine.programs import is_program, program_player
-from azcore.engine.thinker import Line
+from azcore.engine.thought import Line
 from azcore.errors import AzcoreError, FailedProgramError
 
 PROGRAMS = yaml.safe_load((Path(__file__).parents[2] / "conf/programs/default.yaml").read_text())

@@ -13,7 +13,8 @@ import pytest
 import azcore
 from azcore.engine.clock import Clock
 from azcore.engine.settings import engine_settings, thinking_search
-from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
+from azcore.engine.thinker import Thinker
+from azcore.engine.thought import Limits, Line, Thought, Variation
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search

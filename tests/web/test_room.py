@@ -25,7 +25,7 @@ import azcore
 from azcore.assembly.web_settings import web_settings
 from azcore.engine.server import Loaded
 from azcore.engine.settings import engine_settings, thinking_search
-from azcore.engine.thinker import Line, Thought
+from azcore.engine.thought import Line, Thought
 from azcore.errors import SettingError
 from azcore.game import FloatArray
 from azcore.search.evaluators import Evaluator, UniformEvaluator

@@ -31,7 +31,7 @@ from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.commands.bench.learner import Learning
 from azcore.commands.bench.results import Figure
 from azcore.networks import build_network
-from azcore.selfplay.worker import plies_of
+from azcore.selfplay.worker_state import plies_of
 from azcore.settings import NOT_NEGATIVE, POSITIVE, Checked, build, or_null, require
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory

@@ -1,0 +1,171 @@
+"""Where a training begins: anew, at a checkpoint, with given weights, or as a fork."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from azcore.algorithms.checkpoints import require_way_back
+from azcore.algorithms.display import TrainingDisplay
+from azcore.algorithms.metrics import METRICS
+from azcore.algorithms.origin import (
+    FORK,
+    INIT,
+    copy_run,
+    initial_weights,
+    of_other_settings,
+    origin_of,
+    remove_copy,
+)
+from azcore.assembly.entrants import checkpoint_of
+from azcore.assembly.parts import Config, RunSettings
+from azcore.errors import (
+    CheckpointError,
+)
+from azcore.networks.saved import describe_run, require_resumable, require_same_run
+from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
+from azcore.storage.run_directory import RunDirectory, find_run
+from azcore.storage.table import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """What a run begins with or resumes from; empty: random weights."""
+
+    checkpoint: str | None = None  # from which Lightning resumes
+    weights: Mapping[str, Tensor] | None = None  # to begin with at step 0
+    first: dict[str, Any] | None = None  # a checkpoint of these weights to keep
+    origin: dict[str, Any] = field(default_factory=dict)  # see `azcore.algorithms.origin`
+
+
+@contextlib.contextmanager
+def starting(
+    run: RunDirectory,
+    config: Config,
+    origin: dict[str, Any],
+    settings: RunSettings,
+    terminal: TrainingDisplay,
+) -> Iterator[Start]:
+    """Finds what the run begins with or resumes from; removes its copies if a later step fails.
+
+    Raises:
+        AzcoreError: that cannot be used.
+    """
+    if config["resume"]:
+        run.open()
+        yield _going_on(run, config["resume"], origin, settings, terminal)
+    elif config[FORK]:
+        try:
+            yield _forking(run, config[FORK], settings, terminal)
+        except BaseException:
+            if run.is_open and not run.config.exists():
+                remove_copy(run)
+            raise
+    elif config[INIT]:
+        yield _beginning_with(checkpoint_of(config[INIT]), settings, terminal)
+    else:
+        yield Start()
+
+
+def _going_on(
+    run: RunDirectory,
+    resume: str,
+    origin: dict[str, Any],
+    settings: RunSettings,
+    terminal: TrainingDisplay,
+) -> Start:
+    """A resumed run; if it was stopped before its first checkpoint, it begins again.
+
+    Raises:
+        CheckpointError: its checkpoint is missing or cannot be used.
+    """
+    checkpoint = _checkpoint_to_go_on_from(run, resume, settings, terminal)
+    if checkpoint is None and origin.get("how") == INIT:
+        start = _beginning_with(run.first_checkpoint, settings, terminal)
+        return Start(weights=start.weights, origin=origin)
+    return Start(checkpoint=checkpoint, origin=origin)
+
+
+def _beginning_with(path: Path, settings: RunSettings, terminal: TrainingDisplay) -> Start:
+    """A run that begins with another's weights.
+
+    Raises:
+        CheckpointError: they cannot be used, or are of another game or network.
+    """
+    expected = describe_run(settings.game, settings.network)
+    weights, checkpoint = initial_weights(path, settings.game, expected)
+    step = checkpoint["global_step"]
+    others = of_other_settings(checkpoint, settings.game)
+    told = f"{path}, step {step:,}" + (f",{others}" if others else "")
+    terminal.say(f"begins with the weights of {told}; optimizer and step count start over")
+    return Start(weights=weights, first=checkpoint, origin=origin_of(INIT, path, checkpoint))
+
+
+def _forking(
+    run: RunDirectory, fork: str, settings: RunSettings, terminal: TrainingDisplay
+) -> Start:
+    """A new run with a copy of another's state at a checkpoint.
+
+    Raises:
+        AzcoreError: the other run cannot be resumed or copied.
+    """
+    path = checkpoint_of(fork)
+    source = find_run(str(path), settings.game.name, FORK)
+    if not path.exists():
+        raise CheckpointError(f"fork={fork}: there must be a checkpoint {path}")
+    _checkpoint_to_go_on_from(source, str(path), settings, terminal)
+    checkpoint = read_checkpoint(path)
+    run.open_new()
+    copy_run(source, checkpoint, run)
+    terminal.say(f"a fork of {source.path}, which stays unchanged")
+    return Start(checkpoint=str(run.last_checkpoint), origin=origin_of(FORK, path, checkpoint))
+
+
+def _checkpoint_to_go_on_from(
+    run: RunDirectory, resume: str, settings: RunSettings, terminal: TrainingDisplay
+) -> str | None:
+    """The last checkpoint or the named one; None if the run was stopped before its first.
+
+    Raises:
+        CheckpointError: it is truncated or altered, or of another game, network or number of games;
+            or the run cannot go back to it.
+    """
+    path = run.last_checkpoint
+    goes_back = Path(resume).match("step-*.ckpt")
+    if goes_back:
+        path = Path(resume)
+    elif not path.exists():
+        generations = len(Table(run.metrics, list(METRICS)).rows())
+        if generations > 1:  # one row may be written before its checkpoint
+            raise CheckpointError(
+                f"{path} must be there to resume: the run has made {generations} generations"
+            )
+        terminal.say("no checkpoint yet: the run begins again, with the same seed")
+        return None
+    checkpoint = read_checkpoint(path)
+    if goes_back:
+        require_way_back(run, path, checkpoint)
+    require_same_run(checkpoint, describe_run(settings.game, settings.network), path)
+    require_resumable(checkpoint, settings.game, path)
+    if not settings.supervised.enabled:
+        sizes = asdict(settings.selfplay) | run.read_sizes().known()
+        require_sizes(checkpoint, sizes["num_games"], sizes["workers"], path)
+    seconds_trained(checkpoint, path)
+    terminal.say(f"resuming from step {checkpoint['global_step']:,} of {run.path}")
+    return str(path)
+
+
+def seconds_trained(checkpoint: dict[str, Any], path: Path) -> float:
+    """The seconds that Lightning's timer has counted.
+
+    Raises:
+        CheckpointError: they are not a number.
+    """
+    empty = {"Timer": {"time_elapsed": {"train": 0.0}}}
+    timer = like(checkpoint.get("callbacks"), empty, f"{path}: callbacks").get("Timer", {})
+    return float(timer.get("time_elapsed", {}).get("train", 0.0))
