@@ -1,8 +1,8 @@
 """Shogi for azcore: facts, settings and their checks; the rest is in the other files here.
 
 `rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `board.py` boards to
-draw, `transcripts.py` KIF and CSA, `oracle.py` the same game by the library cshogi, and README.md
-the specifications in tables.
+draw, `kif.py` and `csa.py` transcripts, `oracle.py` the same game by the library cshogi, and
+README.md the specifications in tables.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from azcore.errors import GameError
 from azcore.game import Board, CompiledGame, Facts, Rules, TranscriptFormat, lead
 
-from . import board, encoding, notation, rules, transcripts
+from . import board, csa, encoding, kif, notation, rules
 
 MOST_PLIES = 10_000
 
@@ -123,7 +123,7 @@ class Shogi(CompiledGame):
         return board.board_of(self, state)
 
     def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
-        return {"kif": transcripts.kif(self), "csa": transcripts.csa(self)}
+        return {"kif": kif.kif(self), "csa": csa.csa(self)}
 
 
 def check_settings(name: str, max_plies: object, entering_king: object) -> None:

@@ -1,4 +1,4 @@
-"""Shogi as text: moves, positions and drawn boards. KIF and CSA are in `transcripts.py`.
+"""Shogi as text: moves, positions and drawn boards. `kif.py` and `csa.py` have transcripts.
 
 Moves are written as in the Universal Shogi Interface (USI): `7g7f`, `8h2b+` with promotion, `P*5e`
 for a drop; files 9 to 1 from Black's left, ranks a to i from the top. Positions are SFEN: the board

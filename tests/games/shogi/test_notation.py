@@ -277,11 +277,11 @@ def test_records_say_how_the_game_ended(game: Any) -> None:
 )
 def test_words_for_the_end(sfen: str, moves: str, kif: tuple[str, str], csa: str) -> None:
     game: Any = azcore.make("shogi", entering_king=True)
-    transcripts = sys.modules[type(game).__module__].transcripts
+    forms = sys.modules[type(game).__module__]
     state = played(game, game.state_from_text(sfen), moves if "*" in moves else f"{moves} " * 3)
     assert game.is_terminal(state)
-    assert transcripts._kif_end(game, state) == kif
-    assert transcripts._csa_end(game, state) == csa
+    assert forms.kif._kif_end(game, state) == kif
+    assert forms.csa._csa_end(game, state) == csa
 
 
 MATE = "7g7f 3c3d 8h2b+ 8b3b B*5d 5a4b 2b4d 6a5a 4d4c"
