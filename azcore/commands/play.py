@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.console import Console
 
@@ -23,7 +23,7 @@ from azcore.engine.thinker import Thinker
 from azcore.engine.thought import Limits, Line, Thought, Variation
 from azcore.errors import AzcoreError, GameError, GameFileError
 from azcore.game import Game, Transcript
-from azcore.settings import build_group, require
+from azcore.settings import ONE_OR_MORE, POSITIVE, Checked, build_group, or_null, require
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.transcripts import format_named, format_of_path, formats_of, write_transcript
 
@@ -47,26 +47,15 @@ A move is written as {example}. The other words:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaySettings:
+class PlaySettings(Checked, group="play"):
     """Who plays, and how long the engine thinks; the numbers are in `conf/play`."""
 
     seat: str
-    num_simulations: int | None
-    seconds: float | None
+    num_simulations: Annotated[int | None, or_null(ONE_OR_MORE), "search"]
+    seconds: Annotated[float | None, or_null(POSITIVE)]
 
     def __post_init__(self) -> None:
-        require(
-            self.num_simulations is None or self.num_simulations >= 1,
-            "search.num_simulations",
-            "1 or more, or null",
-            self.num_simulations,
-        )
-        require(
-            self.seconds is None or self.seconds > 0,
-            "play.seconds",
-            "above 0, or null",
-            self.seconds,
-        )
+        super().__post_init__()
         require(
             self.num_simulations is not None or self.seconds is not None,
             "search.num_simulations",

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from rich.console import Console
 from rich.markup import escape
@@ -23,7 +24,7 @@ from azcore.commands.console import table_console
 from azcore.commands.result import write_result
 from azcore.errors import GameFileError, SettingError
 from azcore.game import Game
-from azcore.settings import build, require
+from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, build, or_null, require
 from azcore.storage.puzzles import Puzzle, read_puzzles
 
 RESULTS = ("player", "solved", "of", "low", "high")  # of the table that `out` names
@@ -31,18 +32,12 @@ AT_ONCE = 64  # puzzles searched together, so that batches are full
 
 
 @dataclass(frozen=True, kw_only=True)
-class PuzzleSettings:
+class PuzzleSettings(Checked, group="puzzles"):
     """Which puzzles; the comments are in `conf/puzzles`."""
 
-    files: tuple[str, ...]
-    count: int | None
-    show: int
-
-    def __post_init__(self) -> None:
-        require(bool(self.files), "puzzles.files", "files of positions with `bm` or `am`", [])
-        count_fits = self.count is None or self.count >= 1
-        require(count_fits, "puzzles.count", "1 or more, or null", self.count)
-        require(self.show >= 0, "puzzles.show", "0 or more", self.show)
+    files: Annotated[tuple[str, ...], (bool, "files of positions with `bm` or `am`")]
+    count: Annotated[int | None, or_null(ONE_OR_MORE)]
+    show: Annotated[int, NOT_NEGATIVE]
 
 
 def puzzles(config: Config) -> int:

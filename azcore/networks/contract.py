@@ -9,30 +9,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Annotated
 
 from torch import Tensor, nn
 
 from azcore.game import Game
-from azcore.settings import require
+from azcore.settings import ONE_OR_MORE, Checked
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkSettings(ABC):
+class NetworkSettings(Checked, ABC, group="network"):
     """The name and size of a network; the numbers are in `conf/network`.
 
     Every network has the three sizes, since scales and a game's presets set them. Each network
     defines what a block is. A subclass adds its own fields (`azcore.settings.build` lists the
-    types) and refuses invalid values in `__post_init__`.
+    types), states their ranges as these do, and refuses other values in `__post_init__`.
     """
 
     name: str  # of the entry point
-    blocks: int  # depth, 1 or more
-    channels: int  # width, 1 or more
-    value_hidden: int  # width of the value head's hidden layer, 1 or more
-
-    def __post_init__(self) -> None:
-        for size in ("blocks", "channels", "value_hidden"):
-            require(getattr(self, size) >= 1, f"network.{size}", "1 or more", getattr(self, size))
+    blocks: Annotated[int, ONE_OR_MORE]  # depth
+    channels: Annotated[int, ONE_OR_MORE]  # width
+    value_hidden: Annotated[int, ONE_OR_MORE]  # width of the value head's hidden layer
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +29,7 @@ from azcore.networks.blocks import (
 from azcore.networks.contract import AuxiliaryNetwork, NetworkSettings
 from azcore.networks.heads import Activation, ConvBlock, LinearPolicyHead, PlaneMajor
 from azcore.networks.towers import PlaneScale
-from azcore.settings import require
+from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, one_of, require
 from azcore.storage.targets import HORIZONS, TARGETS, stated
 
 ACTIVATIONS = {"relu": nn.ReLU, "mish": nn.Mish}
@@ -41,17 +42,14 @@ POLICIES = ("policy", "reply", "soft_policy")  # outputs with a logit for each a
 class PooledSettings(NetworkSettings):
     """The settings that networks with these heads share."""
 
-    activation: str  # of the whole network
-    head_channels: int  # of policy and value head
-    value: str  # "scalar", or "wdl": probabilities of win, draw and loss
+    activation: Annotated[str, one_of(ACTIVATIONS)]  # of the whole network
+    head_channels: Annotated[int, ONE_OR_MORE]  # of policy and value head
+    # "wdl": probabilities of win, draw and loss
+    value: Annotated[str, one_of(VALUES)]
     auxiliary: dict[str, bool]  # whether to predict a target, too, if the game states it
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        kinds = f"one of {', '.join(ACTIVATIONS)}"
-        require(self.activation in ACTIVATIONS, "network.activation", kinds, self.activation)
-        require(self.head_channels >= 1, "network.head_channels", "1 or more", self.head_channels)
-        require(self.value in VALUES, "network.value", f"one of {', '.join(VALUES)}", self.value)
         unknown = sorted(set(self.auxiliary) - set(TARGETS))
         names = f"of {', '.join(TARGETS)}"
         require(not unknown, "network.auxiliary", names, ", ".join(unknown))
@@ -65,15 +63,14 @@ class PooledSettings(NetworkSettings):
 class PooledRes(PooledSettings):
     """The settings of `network=pooled_res`."""
 
-    pooling_every: int  # block that sees the whole board; 0: none
+    pooling_every: Annotated[int, NOT_NEGATIVE]  # block that sees the whole board; 0: none
     squeeze_excite: int  # channels for each hidden unit; 0: none
     preactivation: bool
-    bottleneck: int  # blocks of half the channels inside each block; 0: plain blocks
+    # blocks of half the channels inside each block; 0: plain blocks
+    bottleneck: Annotated[int, NOT_NEGATIVE]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.pooling_every >= 0, "network.pooling_every", "0 or more", self.pooling_every)
-        require(self.bottleneck >= 0, "network.bottleneck", "0 or more", self.bottleneck)
         halved = 2 if self.bottleneck else 1
         for least, reason in ((4 if self.pooling_every else 0, "pooling_every"), (1, "bottleneck")):
             wanted = f"{least * halved} or more with network.{reason}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,7 @@ from azcore.networks.heads import (
     LinearPolicyHead,
     ValueHead,
 )
-from azcore.settings import require
+from azcore.settings import one_of
 
 POLICY_HEADS = ("auto", "linear", "convolutional")
 
@@ -33,12 +34,7 @@ POLICY_HEADS = ("auto", "linear", "convolutional")
 class TowerSettings(NetworkSettings):
     """The settings that the papers' four networks share; each defines its block."""
 
-    policy_head: str
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        heads = f"one of {', '.join(POLICY_HEADS)}"
-        require(self.policy_head in POLICY_HEADS, "network.policy_head", heads, self.policy_head)
+    policy_head: Annotated[str, one_of(POLICY_HEADS)]
 
 
 class PlaneScale(nn.Module):

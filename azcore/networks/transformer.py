@@ -9,6 +9,7 @@ Letters: N batch, C planes, K channels, H rows, W columns, T cells, A attention 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,7 @@ from azcore.game import Game
 from azcore.networks.heads import Activation
 from azcore.networks.pooled import ACTIVATIONS, PooledNetwork, PooledSettings
 from azcore.networks.towers import PlaneScale
-from azcore.settings import require
+from azcore.settings import ONE_OR_MORE, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +26,13 @@ class Transformer(PooledSettings):
     """The settings of `network=transformer`."""
 
     attention_heads: int  # of each block
-    feed_forward: int  # hidden units for each channel
+    feed_forward: Annotated[int, ONE_OR_MORE]  # hidden units for each channel
 
     def __post_init__(self) -> None:
         super().__post_init__()
         heads, wanted = self.attention_heads, f"a divisor of network.channels={self.channels}"
         fits = heads >= 1 and self.channels % heads == 0
         require(fits, "network.attention_heads", wanted, heads)
-        require(self.feed_forward >= 1, "network.feed_forward", "1 or more", self.feed_forward)
 
     def build(self, game: Game) -> nn.Module:
         tower = nn.Sequential(
