@@ -5,7 +5,8 @@
     RUN                 a run directory: its last weights
     RUN@step-400        another of its checkpoints, by name or as RUN@400; RUN@all: all rated ones
     PATH.ckpt           any checkpoint
-    pretrained/NAME     a network that an installed game ships, see `azcore.assembly.pretrained`
+    pretrained/NAME     a network that an installed game ships, see `azcore.assembly.pretrained`;
+                        pretrained/NAME@story is the run that trained it
     gnugo level=5       another program: one of conf/programs, or a protocol and a command;
                         see `azcore.engine.programs`
 
@@ -30,7 +31,7 @@ import yaml
 
 from azcore.arena.players import Borrowed, Player, RandomPlayer, SearchPlayer
 from azcore.assembly.parts import MatchSettings, PlaySettings, search_baseline, search_player
-from azcore.assembly.pretrained import is_pretrained, pretrained
+from azcore.assembly.pretrained import in_place_of_story, is_pretrained, pretrained
 from azcore.engine.programs import is_program, program_player
 from azcore.errors import SettingError
 from azcore.networks.saved import network_of
@@ -204,6 +205,7 @@ def checkpoints_of(text: str) -> list[Path]:
     Raises:
         SettingError: the checkpoint does not exist.
     """
+    text = in_place_of_story(text)
     if is_pretrained(text):
         return [pretrained(text)]
     place, _, name = text.rpartition("@")
@@ -240,6 +242,7 @@ def checkpoint_of(text: str) -> Path:
     Raises:
         SettingError: the run directory has none of that name, or the text names several.
     """
+    text = in_place_of_story(text)
     place, _, _ = text.rpartition("@")
     if not (is_pretrained(text) or Path(text).is_dir() or (place and Path(place).is_dir())):
         return Path(text)

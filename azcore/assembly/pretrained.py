@@ -2,7 +2,8 @@
 
 A game's package may have a folder `pretrained` next to the module of its class, with checkpoints
 written by `what=checkpoint` of `command=export`. `pretrained` alone is the one for the configured
-game.
+game. A folder NAME beside NAME.ckpt, written by `what=story`, is its story: the run that trained
+it, as a run directory. `pretrained/NAME@story` works wherever a run does.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from azcore.game.registry import installed_games
 from azcore.storage.checkpoint import KEY, read_player
 
 WORD = "pretrained"
+STORY = "@story"
 
 
 def is_pretrained(text: str) -> bool:
@@ -38,6 +40,31 @@ def shipped() -> dict[str, Path]:
                     f"two games ship a network named {path.stem}: {found[path.stem]} and {path}"
                 )
     return found
+
+
+def stories() -> dict[str, Path]:
+    """The run directories of the shipped networks that have one, by name.
+
+    Raises:
+        SettingError: as `shipped`.
+    """
+    folders = {name: path.with_suffix("") for name, path in shipped().items()}
+    return {name: folder for name, folder in folders.items() if folder.is_dir()}
+
+
+def in_place_of_story(text: str) -> str:
+    """A text that names a run or one of its checkpoints, with the folder of a shipped story.
+
+    Raises:
+        SettingError: it names a story that no game ships; the message lists those that do.
+    """
+    if not is_pretrained(text) or STORY not in text:
+        return text
+    name, _, rest = text.removeprefix(f"{WORD}/").partition(STORY)
+    if (folder := stories().get(name)) is None:
+        names = ", ".join(f"{WORD}/{each}{STORY}" for each in stories()) or "none"
+        raise SettingError(f"a shipped story must be one of {names}, got {text}")
+    return f"{folder}{rest}"
 
 
 def _folder(module: str) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from azcore.assembly.parts import Config
+from azcore.assembly.pretrained import in_place_of_story
 from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.networks.backends import choose_device
@@ -26,7 +27,8 @@ def report(config: Config) -> int:
         raise SettingError(
             "command=report needs run_dir=RUN, or run_dir=[RUN,RUN] for a page of both"
         )
-    places = [str(each) for each in given] if isinstance(given, list) else [str(given)]
+    wanted = given if isinstance(given, list) else [given]
+    places = [in_place_of_story(str(each)) for each in wanted]
     run = RunDirectory(Path(places[0]))
     if len(places) == 1 and any(path.is_file() for path in (run.config, run.metrics, run.records)):
         require(out is None, "out", f"null for one run, whose page is {run.report}", out)

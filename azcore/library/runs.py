@@ -12,6 +12,7 @@ from typing import Any
 
 from azcore.algorithms.objects import Objects
 from azcore.arena.elo import fit_ratings
+from azcore.assembly.pretrained import in_place_of_story
 from azcore.cli.composition import beside_defaults
 from azcore.commands.train import train_run
 from azcore.errors import CheckpointError, SettingError
@@ -72,7 +73,7 @@ class Run:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._run = RunDirectory(Path(path).absolute())
+        self._run = RunDirectory(Path(in_place_of_story(os.fspath(path))).absolute())
         if not self._run.config.is_file():
             raise SettingError(f"{path} is not a run directory (no config.yaml)")
 

@@ -68,6 +68,15 @@ class Chooser:
             named.setdefault(place, []).append(why)
         return [Chosen(place, _joined(names)) for place, names in named.items()]
 
+    def spread(self, count: int) -> list[Chosen]:
+        """Up to `count` games from the first to the last; most are early, where players change."""
+        self._look()
+        if not self._places:
+            return []
+        last = len(self._places) - 1
+        numbers = [round(last * (step / (count - 1)) ** 2) for step in range(count)]
+        return [Chosen(self._places[number], "course") for number in dict.fromkeys(numbers)]
+
     def record(self, chosen: Chosen) -> GameRecord:
         """The record of a game.
 

@@ -1,4 +1,4 @@
-"""The first and the latest game of a run as films, which pages show side by side.
+"""Games of a run as films, which pages show side by side.
 
 No network is asked, so this takes milliseconds and suits a run that goes on.
 """
@@ -6,7 +6,7 @@ No network is asked, so this takes milliseconds and suits a run that goes on.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from azcore.errors import AzcoreError
@@ -21,6 +21,7 @@ from azcore.storage.run_directory import RunDirectory
 from azcore.storage.start_states import StartStates
 
 WANTED = ("first", "last")
+MOMENTS = 8  # of the course of a run
 
 
 @dataclass(frozen=True)
@@ -50,18 +51,27 @@ class Films:
 
     def shown(self) -> list[Filmed]:
         """The first game and the latest one that has ended; fewer if the run has no more."""
+        named = [
+            replace(chosen, why=next(why for why in reversed(WANTED) if why in chosen.why))
+            for chosen in self._chooser.choose()
+            if any(why in chosen.why for why in WANTED)
+        ]
+        return self._filmed(named)
+
+    def course(self) -> list[Filmed]:
+        """Up to `MOMENTS` games from the first to the latest, most of them early."""
+        return self._filmed(self._chooser.spread(MOMENTS))
+
+    def _filmed(self, wanted: list[Chosen]) -> list[Filmed]:
         kept, self._shown = self._shown, {}
         found = []
-        for chosen in self._chooser.choose():
-            whys = [why for why in WANTED if why in chosen.why]
-            if not whys:
-                continue
+        for chosen in wanted:
             try:
                 game = kept.get(chosen.place) or self._replayed(chosen)
             except (AzcoreError, OSError, LookupError, TypeError):
                 continue  # the report says what is wrong with it
             self._shown[chosen.place] = game
-            found.append(Filmed({**game.data, "why": whys[-1]}, game.film))
+            found.append(Filmed({**game.data, "why": chosen.why}, game.film))
         return found
 
     def _replayed(self, chosen: Chosen) -> Filmed:

@@ -65,22 +65,34 @@ for (const [number, chart] of CHARTS.entries()) {
   element("div", { class: "plot" }, null, figure);
 }
 
+// One slider for all runs: from the first game of each to its latest.
+const moment = document.getElementById("moment");
+const moments = Math.max(0, ...data.runs.map((run) => run.games.length));
 let control = null;
-function showGames(why) {
-  for (const button of document.querySelectorAll("[data-why]")) button.setAttribute("aria-pressed", button.dataset.why === why);
+function showGames(plays) {
+  const share = moments > 1 ? Number(moment.value) / (moments - 1) : 0;
   const host = document.getElementById("films");
   if (control) control.play(false);
   for (const film of host.querySelectorAll("[id^=film-]")) document.getElementById("store").append(film);
-  const games = data.runs.flatMap((run, i) => run.games
-    .filter((game) => game.why === why || (run.games.length === 1))
-    .map((game) => ({ ...game, element: document.getElementById(`film-${i}-${game.why}`), title: `${labels[i]}, step ${game.step.toLocaleString("en")}` })));
+  const games = data.runs.flatMap((run, i) => {
+    const place = Math.round(share * (run.games.length - 1));
+    const game = run.games[place];
+    if (!game) return [];
+    const when = game.step === 0 ? "nothing learned yet" : `after ${game.trained ?? "the last generation"}, step ${game.step.toLocaleString("en")}`;
+    return [{ ...game, element: document.getElementById(`film-${i}-${place}`), title: `${labels[i]}, ${when}` }];
+  });
   host.closest("section").hidden = !games.length;
-  if (games.length) control = together(host, games);
+  if (!games.length) return;
+  control = together(host, games);
+  control.play(plays);
 }
 
-for (const button of document.querySelectorAll("[data-why]")) button.addEventListener("click", () => showGames(button.dataset.why));
+moment.max = Math.max(0, moments - 1);
+moment.value = moment.max;
+moment.closest("label").hidden = moments < 2;
+moment.addEventListener("input", () => showGames(control.isPlaying));
 for (const input of document.querySelectorAll("input[name=axis]")) input.addEventListener("change", drawCharts);
-showGames("last");
+showGames(!matchMedia("(prefers-reduced-motion: reduce)").matches);
 drawCharts();
 let before = window.innerWidth;
 window.addEventListener("resize", () => {

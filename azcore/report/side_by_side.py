@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,7 +109,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
                 "x": column.x,
                 "curves": column.curves,
                 "rating": column.rating,
-                "games": [game.data for game in column.films],
+                "games": [_game_data(column, game) for game in column.films],
             }
             for column in columns
         ]
@@ -149,7 +150,7 @@ def _column(name: str, run: RunDirectory) -> Column:
         game=game,
         facts=facts,
         rating=rating_curve(matches, rows, fit_ratings(scores(matches), ANCHOR)),
-        films=Films(run).shown(),
+        films=Films(run).course(),
         curves={curve: [of(row) for row in drawn] for curve, of in CURVES.items()},
         x={axis: [cell(row, axis) for row in drawn] for axis in AXES},
     )
@@ -374,8 +375,18 @@ def _table(columns: Sequence[Column], rows: Rows) -> str:
 
 def _boards(number: int, column: Column) -> str:
     return "".join(
-        f'<div id="film-{number}-{game.data["why"]}" hidden>'
+        f'<div id="film-{number}-{place}" hidden>'
         + ("" if game.film is None else game.film.svg)
         + "</div>"
-        for game in column.films
+        for place, game in enumerate(column.films)
     )
+
+
+def _game_data(column: Column, game: Filmed) -> dict[str, Any]:
+    """A game with the time that its player had trained."""
+    steps, seconds = (
+        [cell(row, name) or 0.0 for row in column.rows] for name in ("step", "seconds")
+    )
+    there = bisect_left(steps, game.data["step"])
+    trained = 0.0 if not game.data["step"] else (seconds[there] if there < len(seconds) else None)
+    return {**game.data, "trained": None if trained is None else duration(trained)}

@@ -281,7 +281,10 @@ def test_three_runs_of_different_games_on_one_page(place: str, runs: Path) -> No
         assert run["x"]["step"] == [10, 20]
         assert {len(curve) for curve in run["curves"].values()} == {2}
         assert all(value is not None for value in run["curves"]["accuracy"])
-        assert [game["why"] for game in run["games"]] == ["first", "last"]
+        steps = [game["step"] for game in run["games"]]
+        assert steps == sorted(steps)
+        assert (steps[0], steps[-1]) == (0, 10)
+        assert run["games"][0]["trained"] == "0 s"
 
 
 def test_only_two_to_four_runs_that_are_listed(place: str) -> None:
@@ -391,14 +394,15 @@ def test_runs_side_by_side_and_saved_as_a_file(place: str, tmp_path: Path, width
         page.click("#side-by-side")
         page.locator("#films figure").nth(2).wait_for()
     with browsing(width, offline=True) as page:  # no server, no network
+        page.emulate_media(reduced_motion="reduce")  # else the games play at once
         page.goto(path.as_uri())
         page.locator("#films figure svg").nth(2).wait_for()
         assert page.locator("#charts .plot svg").count() >= 6
         page.click("[data-films=next]")
         page.locator("#films .says", has_text="1: X plays").wait_for()
         page.locator("#films .says", has_text="1: black plays").nth(1).wait_for()
-        page.click("[data-why=first]")
-        page.locator("#films figcaption", has_text="Go 3×3, step 0").wait_for()
+        page.locator("#moment").fill("0")
+        page.locator("#films figcaption", has_text="Go 3×3, nothing learned yet").wait_for()
         page.locator("input[value=evaluations]").check(force=True)
         page.locator('svg[aria-label*="over evaluations of networks"]').first.wait_for()
         page.locator("tr", has_text="Actions there are").get_by_text("10").wait_for()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from azcore.assembly.parts import LearningSettings, settings_from
+from azcore.assembly.pretrained import in_place_of_story
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.checkpoint import digest_of, read_checkpoint
 from azcore.storage.run_directory import RunDirectory, runs_inside
@@ -60,7 +61,8 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
         CheckpointError: no run has a checkpoint.
     """
     found: dict[str, tuple[Path, str]] = {}  # folder of the run, and its variant if it has no other
-    for name, path, root in runs_inside(folders, "arena.runs"):
+    places = [in_place_of_story(folder) for folder in folders]
+    for name, path, root in runs_inside(places, "arena.runs"):
         if name in found and found[name][0].resolve() != path.resolve():
             raise SettingError(
                 f"arena.runs: {found[name][0]} and {path} are both named {name}; rename one"

@@ -33,7 +33,7 @@ def export_checkpoint(config: Config, settings: ExportedCheckpoint) -> int:
     checkpoint = read_checkpoint(path)
     card = _card(path, checkpoint, settings)
     small = halved(checkpoint)
-    small[KEY] = {**_given_away(small[KEY]), CARD: require_card(card)}
+    small[KEY] = {**given_away(small[KEY]), CARD: require_card(card)}
     write_checkpoint(small, out)
     for title, text in card.items():
         print(f"{title}: {text}")
@@ -76,22 +76,22 @@ def _card(path: Path, checkpoint: dict[str, Any], settings: ExportedCheckpoint) 
     return {**card, "licence": settings.licence}
 
 
-def _given_away(own: dict[str, Any]) -> dict[str, Any]:
+def given_away(own: dict[str, Any]) -> dict[str, Any]:
     """A checkpoint's own facts, without the folders of this machine."""
     named = dict(own)
     if ORIGIN in own:
-        named[ORIGIN] = _without_folders(own[ORIGIN])
+        named[ORIGIN] = without_folders(own[ORIGIN])
     if isinstance(made := own.get("made"), Mapping):
-        named["made"] = {**made, "settings": _without_folders(made.get("settings", {}))}
+        named["made"] = {**made, "settings": without_folders(made.get("settings", {}))}
     return named
 
 
-def _without_folders(value: Any) -> Any:
+def without_folders(value: Any) -> Any:
     """A value with absolute paths cut to their last names; a checkpoint keeps its run's path."""
     if isinstance(value, Mapping):
-        return {key: _without_folders(each) for key, each in value.items()}
+        return {key: without_folders(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_folders(each) for each in value]
+        return [without_folders(each) for each in value]
     if not isinstance(value, str) or not Path(value).is_absolute():
         return value
     path = Path(value)

@@ -1,4 +1,4 @@
-"""What `command=export` writes: games, a picture, a network or a checkpoint to share."""
+"""What `command=export` writes: games, a picture, a network, or a checkpoint or run to share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ WRITERS = {
     "games": "azcore.commands.export.games:export_games",
     "picture": "azcore.commands.export.picture:export_picture",
     "onnx": "azcore.commands.export.onnx:export_onnx",
+    "story": "azcore.commands.export.story:export_story",
     "checkpoint": "azcore.commands.export.checkpoint:export_checkpoint",
 }
 

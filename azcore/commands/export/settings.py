@@ -52,11 +52,20 @@ class ExportedCheckpoint(Exported):
     licence: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExportedStory(Exported):
+    """Of which run, and with how many of its checkpoints."""
+
+    run: str | None
+    count: Annotated[int, (lambda count: count >= 2, "2 or more")]
+
+
 KINDS: Mapping[str, type[Exported]] = {
     "games": ExportedGames,
     "picture": ExportedPicture,
     "onnx": Exported,
     "checkpoint": ExportedCheckpoint,
+    "story": ExportedStory,
 }
 
 
@@ -69,7 +78,9 @@ def export_settings(values: Mapping[str, Any]) -> Exported:
     what = values["what"]
     require(what in KINDS, "export.what", f"one of {', '.join(KINDS)}", what)
     texts = {  # a folder's name such as 7 is read as a number
-        key: str(values[key]) for key in ("games", "out", "position") if values.get(key) is not None
+        key: str(values[key])
+        for key in ("games", "out", "position", "run")
+        if values.get(key) is not None
     }
     return build(KINDS[what], {**values, **texts}, "export")
 
