@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from azcore.arena.elo import fit_ratings
+from azcore.assembly.pretrained import STORY, WORD, in_place_of_story, stories
 from azcore.errors import AzcoreError
 from azcore.pictures import shared
 from azcore.report.doctor import HISTORY, findings, numbers_of
@@ -123,7 +124,7 @@ class Runs:
                 raise RefusedError(str(error)) from error
 
     def _names(self) -> list[str]:
-        """Runs with a table, or that have just begun and have none yet; the newest first."""
+        """Runs with a table or that have just begun, the newest first, and stories that ship."""
         found = {}
         for table in ("config.yaml", "metrics.csv"):
             for path in self._folder.glob(f"**/{table}"):
@@ -134,15 +135,20 @@ class Runs:
                     continue
                 with contextlib.suppress(OSError):  # it has just been removed
                     found[str(run.relative_to(self._folder))] = path.stat().st_mtime
-        return sorted(found, key=lambda name: -found[name])[:MOST_RUNS]
+        own = sorted(found, key=lambda name: -found[name])[:MOST_RUNS]
+        return [*own, *(f"{WORD}/{name}{STORY}" for name in stories())]
 
     def _run(self, name: str) -> RunDirectory:
         if name not in self._names():
             raise RefusedError(f"there is no run named {name[:80]!r} here")
-        return RunDirectory(self._folder / name)
+        return self._at(name)
+
+    def _at(self, name: str) -> RunDirectory:
+        story = in_place_of_story(name)
+        return RunDirectory(self._folder / name if story == name else Path(story))
 
     def _listed(self, name: str) -> Plain:
-        run = RunDirectory(self._folder / name)
+        run = self._at(name)
         goes_on = run.is_in_use
         progress = run.read_progress() if goes_on else None
         there = {"name": name, "age": _age(run), "goesOn": goes_on, "progress": progress}

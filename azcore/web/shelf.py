@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from azcore.assembly.pretrained import WORD, shipped
+from azcore.assembly.pretrained import STORY, WORD, in_place_of_story, shipped, stories
 from azcore.engine.server import Loaded
 from azcore.errors import AzcoreError, SettingError
 from azcore.game import Game
@@ -160,7 +160,9 @@ class Shelf:
 
     def _path_of(self, name: str) -> str:
         """The checkpoint of a run, as `checkpoint=` has it, by the name of its player."""
-        return str(self._runs / name.removeprefix(OF_RUN))
+        text = name.removeprefix(OF_RUN)
+        story = in_place_of_story(text)
+        return str(self._runs / text) if story == text else story
 
     def _shipped(self) -> list[Entry]:
         return [
@@ -169,16 +171,23 @@ class Shelf:
         ]
 
     def _of_runs(self) -> list[Entry]:
-        """The last checkpoint of each run and those that were rated, newest run first."""
+        """The last checkpoint of each run and those that were rated, newest run first; stories."""
         written = {path: _written(path) for path in self._runs.glob("**/checkpoints/last.ckpt")}
         there = {path: when for path, when in written.items() if when is not None}
         read = {}
         found = []
-        for path in sorted(there, key=lambda p: -there[p])[:MOST_RUNS]:
+        newest_first = sorted(there, key=lambda p: -there[p])[:MOST_RUNS]
+        names = {
+            path: path.parent.parent.relative_to(self._runs).as_posix() for path in newest_first
+        }
+        for name, folder in stories().items():
+            path = RunDirectory(folder).last_checkpoint
+            if (when := _written(path)) is not None:
+                names[path], there[path] = f"{WORD}/{name}{STORY}", when
+        for path, name in names.items():
             run = RunDirectory(path.parent.parent)
             if path.parent.parent.is_symlink() or path.parent.is_symlink():
                 continue
-            name = run.path.relative_to(self._runs).as_posix()
             known = self._read.get(path)
             try:
                 if known is None or known[0] != there[path]:
