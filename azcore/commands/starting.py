@@ -28,7 +28,7 @@ from azcore.errors import (
     CheckpointError,
 )
 from azcore.networks.saved import describe_run, require_resumable, require_same_run
-from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
+from azcore.storage.checkpoint import is_whole, like, read_checkpoint, require_sizes
 from azcore.storage.run_directory import RunDirectory, find_run
 from azcore.storage.table import Table
 
@@ -150,6 +150,11 @@ def _checkpoint_to_go_on_from(
     checkpoint = read_checkpoint(path)
     if goes_back:
         require_way_back(run, path, checkpoint)
+    if not is_whole(checkpoint):
+        raise CheckpointError(
+            f"{path} holds weights alone, so no run can resume from it; init={run.path} begins a "
+            "new run with them"
+        )
     require_same_run(checkpoint, describe_run(settings.game, settings.network), path)
     require_resumable(checkpoint, settings.game, path)
     if not settings.supervised.enabled:
