@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from subprocess import Popen, TimeoutExpired
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from subprocess import PIPE, STDOUT, Popen, TimeoutExpired
+from typing import Any
 
 from azcore import interrupts
 from azcore.errors import SettingError
+from azcore.selfplay.sizes import available_cores
 
 
-def run_line(
-    words: Sequence[str],
-    asked_by: str,
-    *,
-    every: float | None = None,
-    meanwhile: Callable[[], object] = lambda: None,
-) -> bool:
+def run_line(words: Sequence[str], asked_by: str) -> bool:
     """Print a command line of azcore and run it to its end; False: it was interrupted.
 
     A signal that ends this process also ends that one, after it has saved its work.
@@ -25,26 +24,98 @@ def run_line(
     Args:
         words: after `python -m azcore`.
         asked_by: the command that runs it, for errors.
-        every: seconds between two calls of `meanwhile`; None: never called.
-        meanwhile: called while the line runs.
 
     Raises:
         SettingError: it fails; it has reported the reason.
     """
-    line = f"python -m azcore {shlex.join(words)}"
-    print(f"\n> {line}", flush=True)
-    process = Popen([sys.executable, "-m", "azcore", *words])
+    process = _started(words)
     try:
-        while True:
-            try:
-                status = process.wait(every)
-                break
-            except TimeoutExpired:
-                meanwhile()
+        status = process.wait()
     except BaseException:
         process.terminate()
         process.wait()
         raise
+    return _is_done(status, words, asked_by)
+
+
+def run_at_once(
+    lines: Mapping[str, Sequence[str]],
+    asked_by: str,
+    *,
+    seconds: float,
+    every: float,
+    meanwhile: Callable[[], object],
+) -> bool:
+    """Run several command lines at once, each with its share of the cores; False: interrupted.
+
+    What they print appears after their names.
+
+    Args:
+        lines: the words of each, as for `run_line`, by name.
+        asked_by: as for `run_line`.
+        seconds: after which those that still run are told to save their work and end.
+        every: seconds between two calls of `meanwhile`.
+        meanwhile: called while they run.
+
+    Raises:
+        SettingError: one of them fails; the others are ended.
+    """
+    threads = max(1, available_cores() // max(1, len(lines)))
+    kind = {"stdout": PIPE, "stderr": STDOUT, "text": True, "errors": "replace"}
+    kind["env"] = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    began, is_late = time.monotonic(), False
+    width = max(map(len, lines), default=0)
+    processes: dict[str, Any] = {}
+    try:
+        for name, words in lines.items():
+            processes[name] = _started(words, **kind)
+            _Printed(name.ljust(width), processes[name].stdout).start()
+        going_on = dict(processes)
+        while going_on:
+            for name, process in list(going_on.items()):
+                try:
+                    status = process.wait(every / len(going_on))
+                except TimeoutExpired:
+                    continue
+                del going_on[name]
+                if not _is_done(status, lines[name], asked_by) and not is_late:
+                    return False
+            meanwhile()
+            if not is_late and time.monotonic() - began > seconds:
+                is_late = True
+                for process in going_on.values():
+                    process.terminate()
+        return True
+    finally:
+        for process in processes.values():
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+
+
+class _Printed(threading.Thread):
+    """Prints the lines of an output after a name, until it is closed."""
+
+    def __init__(self, name: str, output: Any) -> None:
+        super().__init__(daemon=True)
+        self._name, self._output = name, output
+
+    def run(self) -> None:
+        for line in self._output:
+            print(f"{self._name}  {line}", end="", flush=True)
+
+
+def _started(words: Sequence[str], **kind: Any) -> Any:
+    print(f"\n> {_line_of(words)}", flush=True)
+    return Popen([sys.executable, "-m", "azcore", *words], **kind)
+
+
+def _is_done(status: int, words: Sequence[str], asked_by: str) -> bool:
+    """Whether a line ended by itself; False: it was interrupted."""
     if status not in (0, interrupts.STATUS):
-        raise SettingError(f"{asked_by}: status {status} of {line}")
+        raise SettingError(f"{asked_by}: status {status} of {_line_of(words)}")
     return status == 0
+
+
+def _line_of(words: Sequence[str]) -> str:
+    return f"python -m azcore {shlex.join(words)}"

@@ -2,7 +2,7 @@
 
 It trains each recipe of `conf/ladder` and measures the result, by the command lines that a person
 would type. It skips what is done already, so a long climb can be stopped and resumed.
-`ladder=lesson` trains small games one after another within minutes while a class watches.
+`ladder=lesson` trains small games at once within minutes while a class watches.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 import shlex
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from azcore import interrupts
 from azcore.arena.elo import score_interval
 from azcore.assembly.parts import Config
 from azcore.atomic import replacing
-from azcore.commands.command_line import run_line
+from azcore.commands.command_line import run_at_once, run_line
 from azcore.commands.console import table_console
 from azcore.commands.puzzles import RESULTS
 from azcore.commands.result import write_result
@@ -46,11 +45,11 @@ OUTPUTS = {
     "import": ("out", ".azg"),
 }
 PREPARES = ("train", "arena", "import")
-KEYS = ("goal", "prepare", "train", "measures", "share")  # of a recipe
+KEYS = ("goal", "prepare", "train", "measures")  # of a recipe
 ALL = "all"
 REFRESH_SECONDS = 30.0  # between two updates of the page with the runs side by side
-LEAST_SECONDS = 10  # of training, however long the start took
-OVERHEAD = 8.0  # seconds to start and end a run, until the first run has been measured
+OVERHEAD = 20  # seconds to start and end a run
+LEAST_SECONDS = 10  # of training, however short the time
 ROWS = [
     *("recipe", "measure", "share", "low", "high", "of", "least", "reached"),
     *("hours", "seed", "machine", "commit", "train", "line"),
@@ -81,14 +80,12 @@ class Recipe:
             place, which later lines refer to by the name in capitals.
         train: the command line that trains it.
         measures: how to measure the run.
-        share: of `ladder.minutes`, relative to the shares of the other recipes.
     """
 
     goal: str
     prepare: Mapping[str, tuple[str, ...]]
     train: tuple[str, ...]
     measures: tuple[Measure, ...]
-    share: float
 
 
 def ladder(config: Config) -> int:
@@ -105,8 +102,9 @@ def ladder(config: Config) -> int:
     if wanted:
         print(f"watch and play with: {_web(climb.folder)}", flush=True)
     if wanted and minutes is not None:
-        print(f"{' and '.join(wanted)}, {minutes:g} minutes", flush=True)
-        climb.clock = Clock(60 * minutes, {name: each.share for name, each in wanted.items()})
+        print(f"{' and '.join(wanted)} at once, {minutes:g} minutes", flush=True)
+        if not climb.train_at_once(wanted, minutes):
+            return interrupts.STATUS
     for name, recipe in wanted.items():
         if not climb.recipe(name, recipe, results):
             return interrupts.STATUS
@@ -170,14 +168,11 @@ def _recipe(name: str, values: Any) -> Recipe:
     prepare = _preparations(values.get("prepare", {}), f"{where}.prepare")
     train = convert(tuple[str, ...], values.get("train", []), f"{where}.train")
     require(_command_of(train) == "train", f"{where}.train", "a line that trains", list(train))
-    share = convert(float, values.get("share", 1.0), f"{where}.share")
-    require(share > 0, f"{where}.share", "above 0", share)
     return Recipe(
         goal=str(values.get("goal", "")),
         prepare=prepare,
         train=train,
         measures=measures,
-        share=share,
     )
 
 
@@ -200,36 +195,6 @@ def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:
     return lines
 
 
-class Clock:
-    """Divides a time among runs, starts included.
-
-    Args:
-        seconds: for all of them together, from now on.
-        shares: of that time, by run, in the order in which they train.
-    """
-
-    def __init__(self, seconds: float, shares: Mapping[str, float]) -> None:
-        self._began, self._overhead, self._since = time.monotonic(), OVERHEAD, 0.0
-        self._seconds = 0
-        self._ends, share = dict[str, float](), 0.0
-        for name, own in shares.items():
-            share += own
-            self._ends[name] = self._began + seconds * share / sum(shares.values())
-
-    def begin(self, name: str) -> str:
-        """The setting that ends a run starting now in time."""
-        self._since = time.monotonic()
-        left = self._ends[name] - self._since - self._overhead
-        self._seconds = max(LEAST_SECONDS, math.floor(left))
-        days, rest = divmod(self._seconds, 86_400)
-        written = f"{days:02}:{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
-        return f"trainer.max_time={written}"
-
-    def end(self) -> None:
-        """Record that a run has ended, perhaps early."""
-        self._overhead = max(0.0, time.monotonic() - self._since - self._seconds)
-
-
 @dataclass
 class Climb:
     """Where recipes are climbed, and what is done there already.
@@ -238,24 +203,47 @@ class Climb:
         folder: of runs and results.
         seed: of all command lines.
         runs: the names of the runs on the page side by side.
-        clock: divides the time among them; None: each takes the time of its recipe.
     """
 
     folder: Path
     seed: int
     runs: list[str]
-    clock: Clock | None = None
     places: dict[str, Path] = field(default_factory=dict)  # by name in capitals
 
-    def recipe(self, name: str, recipe: Recipe, results: tables.Table) -> bool:
-        """Train and measure it, unless done already; False: interrupted."""
+    def train_at_once(self, recipes: Mapping[str, Recipe], minutes: float) -> bool:
+        """Train all that are not trained yet within some minutes; False: interrupted."""
+        seconds = 60 * minutes
+        most = max(LEAST_SECONDS, math.floor(seconds) - OVERHEAD)
+        hours, rest = divmod(most, 3600)
+        limit = f"trainer.max_time={hours // 24:02}:{hours % 24:02}:{rest // 60:02}:{rest % 60:02}"
+        lines = {}
+        for name, recipe in recipes.items():
+            if not self._prepared(name, recipe):
+                return False
+            if not self._ended(name, recipe.train).exists():
+                lines[name] = [*self._words(name, recipe.train), limit]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        done = run_at_once(
+            lines, "ladder", seconds=seconds, every=REFRESH_SECONDS, meanwhile=self._refresh
+        )
+        if done:
+            for name in lines:
+                self._write_ended(name, recipes[name].train)
+        return done
+
+    def _prepared(self, name: str, recipe: Recipe) -> bool:
+        """Run the lines of `prepare`, unless done already; False: interrupted."""
         _require_puzzles(name, recipe)  # before hours of training
         self.places = {}
         for key, line in recipe.prepare.items():
             if not self._once(f"{name}-{key}", line):
                 return False
             self.places[key.upper()] = _output(line, self.folder / f"{name}-{key}")
-        if not self._once(name, recipe.train, self.clock):
+        return True
+
+    def recipe(self, name: str, recipe: Recipe, results: tables.Table) -> bool:
+        """Train and measure it, unless done already; False: interrupted."""
+        if not (self._prepared(name, recipe) and self._once(name, recipe.train)):
             return False
         self.places[RUN] = self.folder / name
         done = [row["line"] for row in results.rows(ROWS) if row["recipe"] == name]
@@ -304,29 +292,37 @@ class Climb:
         with suppress(Exception):  # no page is worth losing a run
             self.write_page()
 
-    def _once(self, name: str, line: Sequence[str], clock: Clock | None = None) -> bool:
+    def _once(self, name: str, line: Sequence[str]) -> bool:
         """Run a line and keep its output, unless done already; False: interrupted.
 
         Raises:
             SettingError: another line made the output.
         """
-        out, done = self.folder / name, " ".join([*line, *_seed(line, self.seed)])
-        ended = self.folder / f"{name}.{'trained' if _command_of(line) == 'train' else 'made'}"
+        ended, done = self._ended(name, line), self._done(line)
         if not ended.exists():
-            words = self._line(line, out)
-            words += [] if clock is None else [clock.begin(name)]
-            words += ["resume=latest"] if (out / "config.yaml").exists() else []
-            every = None if clock is None else REFRESH_SECONDS
-            if not run_line(words, "ladder", every=every, meanwhile=self._refresh):
+            if not run_line(self._words(name, line), "ladder"):
                 return False
-            if clock is not None:
-                clock.end()
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with replacing(ended) as file:
-                file.write(done + "\n")
+            self._write_ended(name, line)
         was = ended.read_text().strip()
         require(was == done, "ladder.folder", f"a folder where {done} made {name}", was)
         return True
+
+    def _done(self, line: Sequence[str]) -> str:
+        return " ".join([*line, *_seed(line, self.seed)])
+
+    def _ended(self, name: str, line: Sequence[str]) -> Path:
+        """The file that says that a line was run to its end."""
+        return self.folder / f"{name}.{'trained' if _command_of(line) == 'train' else 'made'}"
+
+    def _write_ended(self, name: str, line: Sequence[str]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with replacing(self._ended(name, line)) as file:
+            file.write(self._done(line) + "\n")
+
+    def _words(self, name: str, line: Sequence[str]) -> list[str]:
+        out = self.folder / name
+        again = ["resume=latest"] if (out / "config.yaml").exists() else []
+        return [*self._line(line, out), *again]
 
     def _line(self, line: Sequence[str], out: Path) -> list[str]:
         """A line with its places filled in; removes the file of an interrupted line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import signal
 import subprocess
@@ -37,7 +38,7 @@ class Told:
     def __init__(self, words: list[str]) -> None:
         self.said.append(words)
 
-    def wait(self, _: float | None) -> int:
+    def wait(self) -> int:
         return self.status
 
 
@@ -56,7 +57,7 @@ def within(azcore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             self.status, output, errors = azcore(*words[3:])
             printed.append(" ".join(words) + output + errors)
 
-        def wait(self, _: float | None) -> int:
+        def wait(self) -> int:
             return self.status
 
     monkeypatch.setattr(command_line, "Popen", Within)
@@ -298,7 +299,6 @@ def test_positions_that_are_not_there_are_missed_before_training(
         ([], {"train": ["command=web"]}, "tiny.train must be a line that trains"),
         (["high"], {}, "ladder.climb must be all, or of tiny, got 'high'"),
         ("high", {}, "ladder.climb must be all, or of tiny, got 'high'"),
-        ([], {"share": 0}, "ladder.recipes.tiny.share must be above 0, got 0"),
         ([], {"measures": [{"line": ["command=train"], "least": 0.5}]}, "begins with command=puz"),
         ([], {"measures": [{"line": ["command=arena"], "least": 2}]}, "least from 0 to 1, got 2"),
     ],
@@ -322,11 +322,15 @@ class InHere:
 
     said: ClassVar[list[list[str]]] = []
 
-    def __init__(self, words: list[str]) -> None:
+    def __init__(self, words: list[str], **_: Any) -> None:
         self.said.append(words)
         self.status = train(compose(*words[3:]))
+        self.stdout = io.StringIO("step 8\n")
 
-    def wait(self, _: float) -> int:
+    def wait(self, _: float | None = None) -> int:
+        return self.status
+
+    def poll(self) -> int:
         return self.status
 
 
@@ -343,7 +347,8 @@ def test_a_lesson_of_two_games_and_one_that_is_not_there(
     said = capsys.readouterr().out
     assert "other is left out: the game checkers is not installed" in said
     assert f"watch and play with: python -m azcore web 'web.runs={folder}'" in said
-    assert "one and two, 0.1 minutes" in said
+    assert "one and two at once, 0.1 minutes" in said
+    assert "one  step 8\n" in said
     page = (folder / "side_by_side.html").read_text()
     assert page.count("<small>one</small>") == page.count("<small>two</small>") == 2
     runs = [*("one", "one.trained"), "side_by_side.html", *("two", "two.trained")]
@@ -352,42 +357,65 @@ def test_a_lesson_of_two_games_and_one_that_is_not_there(
     assert len(InHere.said) == 2
 
 
-@pytest.mark.parametrize("ends_early", [0, 1])
-def test_each_run_of_a_lesson_gets_its_share_of_the_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_early: int
+class Endless:
+    """A run that ends when it is told to, after it has saved its work."""
+
+    now = 0.0
+    begun: ClassVar[list[Endless]] = []
+
+    def __init__(self, words: list[str], env: dict[str, str], **_: Any) -> None:
+        self.words, self.threads = words, env["OMP_NUM_THREADS"]
+        self.stdout, self.ended = io.StringIO(), -1.0
+        self.begun.append(self)
+
+    def wait(self, seconds: float | None = None) -> int:
+        if self.ended < 0:
+            assert seconds is not None, "it would never end"
+            Endless.now += seconds
+            raise subprocess.TimeoutExpired("", seconds)
+        return 130
+
+    def poll(self) -> int | None:
+        return None if self.ended < 0 else 130
+
+    def terminate(self) -> None:
+        self.ended = Endless.now
+
+
+def test_the_runs_of_a_lesson_train_at_once_and_end_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of an hour; the first may reach its last step after a minute of its ten."""
-    now, said = [0.0], []
-
-    class Process:
-        """A run that takes 7 seconds besides its training."""
-
-        def __init__(self, words: list[str]) -> None:
-            said.append(words)
-            days, hours, minutes, seconds = map(int, words[-1].split("=")[1].split(":"))
-            assert days == 0
-            self.seconds = 3600 * hours + 60 * minutes + seconds
-
-        def wait(self, _: float) -> int:
-            now[0] += 60 if len(said) == ends_early else self.seconds + 7
-            return 0
-
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr(command_line, "Popen", Process)
-    recipes = {
-        name: {"share": share, "train": [f"game={game}"]}
-        for name, game, share in (("a", "go", 1), ("b", "chess", 2), ("c", "go", 3))
-    }
+    monkeypatch.setattr(Endless, "now", 0.0)
+    monkeypatch.setattr("time.monotonic", lambda: Endless.now)
+    monkeypatch.setattr(command_line, "Popen", Endless)
+    monkeypatch.setattr(command_line, "available_cores", lambda: 8)
+    recipes = {name: {"train": [f"game={name}"]} for name in ("go", "chess", "tic_tac_toe")}
     assert ladder(lesson(tmp_path / "new", 60, **recipes)) == 0
-    assert [words[3] for words in said] == ["game=go", "game=chess", "game=go"]
-    # The first run is given 8 seconds for its start; what it did not need is the next one's.
-    second, third = ("29:00", "29:46") if ends_early else ("19:54", "29:53")
-    assert [words[-1] for words in said] == [
-        "trainer.max_time=00:00:09:52",
-        f"trainer.max_time=00:00:{second}",
-        f"trainer.max_time=00:00:{third}",
+    assert [each.words[3] for each in Endless.begun] == [f"game={name}" for name in recipes]
+    assert {each.words[-1] for each in Endless.begun} == {"trainer.max_time=00:00:59:40"}
+    assert {each.threads for each in Endless.begun} == {"2"}
+    assert all(3600 < each.ended < 3640 for each in Endless.begun)
+    assert sorted(path.name for path in (tmp_path / "new").glob("*.trained")) == [
+        "chess.trained",
+        "go.trained",
+        "tic_tac_toe.trained",
     ]
-    assert now[0] == 3600
+
+
+def test_a_run_of_a_lesson_that_fails_ends_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failed(Endless):
+        def wait(self, seconds: float | None = None) -> int:
+            return 1 if self is Endless.begun[0] else super().wait(seconds)
+
+    Endless.begun.clear()
+    monkeypatch.setattr(command_line, "Popen", Failed)
+    recipes = {name: {"train": [f"game={name}"]} for name in ("go", "chess")}
+    with pytest.raises(SettingError, match="status 1 of python -m azcore game=go"):
+        ladder(lesson(tmp_path / "new", 60, **recipes))
+    assert Endless.begun[1].ended >= 0
+    assert not list((tmp_path / "new").glob("*.trained"))
 
 
 @pytest.mark.parametrize(
