@@ -125,3 +125,11 @@ def test_each_group_of_settings_is_named() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) < 120
+
+
+def test_a_row_on_reliability_is_a_line_and_names_a_test() -> None:
+    page = (ROOT / "docs" / "reliability.md").read_text()
+    assert max(map(len, page.splitlines())) <= 150
+    named = re.findall(r"\| `([\w/]+\.py)[^|]*\|$", page, re.MULTILINE)
+    assert len(named) > 70
+    assert not [n for n in named if not any((ROOT / f / n).is_file() for f in ("tests", "."))]
