@@ -13,6 +13,7 @@ import pytest
 from azcore.cli import roots
 from azcore.cli.old_names import command_of, renamed
 from azcore.cli.overrides import require_used
+from azcore.cli.plugins import register
 from azcore.commands import COMMANDS
 from pages_kit import PAGES, ROOT, blocks, commands, run_blocks, shorten
 
@@ -76,6 +77,7 @@ def test_command_lines_compose_and_are_obeyed() -> None:
             groups = (name, *sorted(w for w in first if w.partition("=")[0] in GROUPS))
             single = {w.partition("=")[0]: w for w in first if w not in groups}
             together.setdefault(groups, {}).update(single)
+    register()
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         for (name, *groups), single in together.items():
             hydra.compose(name, overrides=[*groups, *single.values()])
