@@ -13,6 +13,7 @@ import pytest
 from azcore.cli import roots
 from azcore.cli.old_names import command_of, renamed
 from azcore.cli.overrides import require_used
+from azcore.cli.plugins import register
 from azcore.commands import COMMANDS
 from pages_kit import PAGES, ROOT, blocks, commands, run_blocks, shorten
 
@@ -76,6 +77,7 @@ def test_command_lines_compose_and_are_obeyed() -> None:
             groups = (name, *sorted(w for w in first if w.partition("=")[0] in GROUPS))
             single = {w.partition("=")[0]: w for w in first if w not in groups}
             together.setdefault(groups, {}).update(single)
+    register()
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         for (name, *groups), single in together.items():
             hydra.compose(name, overrides=[*groups, *single.values()])
@@ -125,3 +127,11 @@ def test_each_group_of_settings_is_named() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) < 120
+
+
+def test_a_row_on_reliability_is_a_line_and_names_a_test() -> None:
+    page = (ROOT / "docs" / "reliability.md").read_text()
+    assert max(map(len, page.splitlines())) <= 150
+    named = re.findall(r"\| `([\w/]+\.py)[^|]*\|$", page, re.MULTILINE)
+    assert len(named) > 70
+    assert not [n for n in named if not any((ROOT / f / n).is_file() for f in ("tests", "."))]
