@@ -149,7 +149,7 @@ def lying_frame(record: GameRecord, rng: np.random.Generator) -> bytes:
     if rng.random() < 0.6 and isinstance(header, dict):
         header["lengths"] = {name: len(array) for name, array in arrays.items()}
     usual = record.to_bytes()[:4]
-    frame = framed(header, arrays, [usual, usual, b"AZG2", b"AZG1"][int(rng.integers(4))])
+    frame = framed(header, arrays, [usual, usual, b"AZG2", b"AZG5"][int(rng.integers(4))])
     if rng.random() < 0.1:  # somewhere in the payload, checksum made anew
         payload = bytearray(frame[12:])
         payload[rng.integers(len(payload))] ^= 1 << int(rng.integers(8))

@@ -247,7 +247,7 @@ class GenerationMetrics(Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         counted = like(state_dict, self.state_dict(), "a checkpoint's metrics")
         self._seconds = counted["seconds"]
-        self._evaluations = counted.get("evaluations", 0)  # older checkpoints did not count
+        self._evaluations = counted["evaluations"]
 
 
 def rows_of_members(

@@ -27,7 +27,6 @@ from azcore.learner.ratio import Ratio
 from azcore.learner.sources import GameSource
 from azcore.learner.team import ALONE, Share, Team
 from azcore.selfplay.pool import Amount, without_ended
-from azcore.storage.checkpoint import source_state
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 from azcore.storage.referee import Referee
@@ -370,7 +369,7 @@ class SelfPlayData(LightningDataModule):
                 )
         if self._ratio is not None:
             self._ratio.load_state_dict(state_dict, positions)
-        source = source_state(state_dict)
+        source = state_dict["source"]
         self.records.require_size(size)
         self._kept_bytes = size
         since = self._games_since(size) if self.keeps_games_since else []

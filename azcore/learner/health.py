@@ -42,10 +42,9 @@ def explained_variance(games: Sequence[GameRecord]) -> float | None:
     """
     outcomes, values = [np.zeros(0)], [np.zeros(0)]
     for game in games:
-        if len(game.root_values):  # records from before resignation have none
-            learned = game.learned & ~game.proven
-            outcomes.append(game.outcomes[learned].astype(np.float64))
-            values.append(game.root_values[learned].astype(np.float64))
+        learned = game.learned & ~game.proven
+        outcomes.append(game.outcomes[learned].astype(np.float64))
+        values.append(game.root_values[learned].astype(np.float64))
     z, v = np.concatenate(outcomes), np.concatenate(values)
     if not len(z) or not z.var() or not v.any():
         return None

@@ -22,14 +22,11 @@ def plies_of(saved: dict[str, Any]) -> int:
 
 
 def restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
-    """A game in play from a checkpoint, with defaults for what older checkpoints lack.
+    """A game in play from a checkpoint, checked against the rules.
 
     Raises:
         CheckpointError: it is malformed, or breaks the rules.
     """
-    # Checkpoints from before resignation lack this; such games are not used to measure it.
-    could_resign = saved.get("could_resign", True)
-    policy_plies = saved.get("policy_plies", 0)  # missing in old checkpoints
     start = saved.get("start")
     try:
         arrays = _arrays_of(saved)
@@ -43,8 +40,8 @@ def restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
     if not (
         _are_whole([saved["game_index"]], 0)
         and _are_whole([saved["opening_plies"]], 0, plies)
-        and _are_whole([policy_plies], 0)
-        and type(could_resign) is bool
+        and _are_whole([saved["policy_plies"]], 0)
+        and type(saved["could_resign"]) is bool
         and all(len(arrays[name]) == plies for name in of_plies)
         and len(offsets) == plies + 1
         and offsets[0] == 0
@@ -75,13 +72,7 @@ def restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
         raise CheckpointError(f"a game in play of this checkpoint cannot begin: {error}") from error
     if ended:
         raise CheckpointError("a game in play of this checkpoint is over")
-    return {
-        **saved,
-        **arrays,
-        "start": start,
-        "policy_plies": policy_plies,
-        "could_resign": could_resign,
-    }
+    return {**saved, **arrays, "start": start}
 
 
 def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
@@ -95,7 +86,7 @@ def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
         arrays["surprises"] = saved.get("surprises", "")
         return {name: _array_of(text, IN_PLAY[name]) for name, text in arrays.items()}
     # Up to version 0.2 they were lists.
-    visits, values = saved["visits"], saved["root_values"]
+    visits = saved["visits"]
     if any(len(some) != len(others) for some, others in visits):
         raise ValueError
     lists = {
@@ -103,8 +94,8 @@ def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
         "visit_offsets": list(accumulate((len(some) for some, _ in visits), initial=0)),
         "visit_actions": [action for some, _ in visits for action in some],
         "visit_counts": [count for _, some in visits for count in some],
-        "root_values": values,
-        "best_child_values": saved.get("best_child_values", values),  # from before resignation
+        "root_values": saved["root_values"],
+        "best_child_values": saved["best_child_values"],
         "surprises": saved.get("surprises", []),
     }
     for name, numbers in lists.items():

@@ -172,13 +172,6 @@ def digest_of_weights(checkpoint: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def source_state(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The games in play in a checkpoint's state of the training data."""
-    # Older checkpoints name their source `actor`, the only kind at that time.
-    state: dict[str, Any] = data["source" if "source" in data else "actor"]
-    return state
-
-
 def short_reason(error: BaseException) -> str:
     """The reason in one sentence, without torch's advice to load the refused file anyway."""
     text = str(error)
@@ -324,7 +317,7 @@ def require_sizes(
         CheckpointError: naming both sides.
     """
     try:
-        source = source_state(checkpoint["SelfPlayData"])
+        source = checkpoint["SelfPlayData"]["source"]
         saved = [len(worker["games"]) for worker in source["workers"]]
     except FAULTS as error:
         raise CheckpointError(

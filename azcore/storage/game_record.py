@@ -32,8 +32,7 @@ from azcore.game.compilation import record_type
 _MAGIC = b"AZG3"  # the digit is the version of the frame
 _WITH_SURPRISES = b"AZG4"  # also has that array
 _WITH_START = b"AZG5"  # has a start and that array, which may be empty
-_OLD_MAGICS = (b"AZG1", b"AZG2")  # still read, see `_as_new`
-FRAME_MAGICS = (_MAGIC, _WITH_SURPRISES, _WITH_START, *_OLD_MAGICS)
+FRAME_MAGICS = (_MAGIC, _WITH_SURPRISES, _WITH_START)
 FRAME = struct.Struct("<4sII")  # magic, payload length in bytes, CRC-32
 ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in the header
     "actions": np.dtype("<u2"),
@@ -123,8 +122,6 @@ class GameRecord:
         Their values are the outcome, and at most their action has one visit. Values alone do not
         tell: those of a confident network round to 1, too, and may be wrong.
         """
-        if not len(self.players):  # records from before resignation
-            return np.zeros(len(self), np.bool_)
         visits = np.append(0, self.visit_counts.cumsum(dtype=np.int64))
         is_sure = (self.root_values == self.outcomes) & (self.outcome != 0)
         proven: BoolArray = is_sure & (np.diff(visits[self.visit_offsets]) <= 1)
@@ -218,8 +215,6 @@ def _record_of(payload: bytes, magic: bytes) -> GameRecord:
     demand(line >= 0, "a header", f"a line of at most {MOST_HEADER_BYTES} bytes", "more")
     header = json.loads(payload[:line], parse_constant=_refuse_constant)
     demand(isinstance(header, dict), "a header", "an object", type(header).__name__)
-    if magic in _OLD_MAGICS:
-        header = _as_new(header, magic)
     lengths = header["lengths"]
     demand(isinstance(lengths, dict), "lengths", "an object", type(lengths).__name__)
     arrays: dict[str, npt.NDArray[Any]] = {}
@@ -251,14 +246,12 @@ def _check_arrays(record: GameRecord) -> None:
     """
     plies, named = len(record), len(record.visit_actions)
     demand(plies >= 1, "actions", "one or more", plies)
-    # Frames from before resignation lack two arrays; such games are not used to measure it.
-    is_old = len(record.players) == 0 and record.played_out is False
     for name, wanted in (
         ("visit_offsets", plies + 1),
         ("visit_counts", named),
         ("root_values", plies),
-        ("best_child_values", 0 if is_old else plies),
-        ("players", 0 if is_old else plies),
+        ("best_child_values", plies),
+        ("players", plies),
         ("surprises", plies if len(record.surprises) else 0),
     ):
         size = len(getattr(record, name))
@@ -372,23 +365,6 @@ def demand(condition: bool, what: str, wanted: str, got: object) -> None:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"numbers must be finite, got {name}")
-
-
-def _as_new(header: dict[str, Any], magic: bytes) -> dict[str, Any]:
-    """Convert the header of an older frame, which does not record whether its counts are visits.
-
-    A frame from before resignation also lacks the values that measure resignation.
-    """
-    if magic == b"AZG2":
-        return {**header, "counts": None}
-    return {
-        **header,
-        "resigned_by": None,
-        "resign_threshold": None,
-        "played_out": False,
-        "counts": None,
-        "lengths": {**header["lengths"], "best_child_values": 0, "players": 0},
-    }
 
 
 def require_same_game(record: GameRecord, game: Game, where: str) -> None:

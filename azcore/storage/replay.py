@@ -176,10 +176,7 @@ class ReplayBuffer:
                 yield self._record(begin + index)
 
     def _record(self, index: int) -> GameRecord:
-        """A game as it was added, without its surprises.
-
-        Arrays that an old record lacked are filled with zeros.
-        """
+        """A game as it was added, without its surprises."""
         game, following = self._game(index), self._game(index + 1)
         header = self._headers.copy(index, index + 1)[0]
         values: dict[str, Any] = {name: header[name].item() for name in _HEADER.names or ()}
@@ -274,7 +271,7 @@ class ReplayBuffer:
         plies = np.zeros(lengths.sum(), PLY)
         plies["named_ends"] = np.concatenate([record.visit_offsets[1:] for record in records])
         for name in ("actions", "root_values", "best_child_values", "players"):
-            plies[name] = np.concatenate([_of_each_ply(record, name) for record in records])
+            plies[name] = np.concatenate([getattr(record, name) for record in records])
         self._plies.append(plies)
         counts = np.concatenate([record.visit_counts for record in records])
         if len(counts) and counts.max() > np.iinfo(self._named.room.dtype["visit_counts"]).max:
@@ -480,9 +477,3 @@ def added_up_shares(record: GameRecord, surprise_share: float) -> npt.NDArray[np
     sums = np.cumsum(shares)
     sums[-1:] = len(shares)  # exactly, despite rounding
     return sums
-
-
-def _of_each_ply(record: GameRecord, name: str) -> npt.NDArray[Any]:
-    """An array with one entry per ply; zeros if a record from before resignation lacks it."""
-    entries: npt.NDArray[Any] = getattr(record, name)
-    return entries if len(entries) else np.zeros(len(record), entries.dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import struct
@@ -167,40 +166,6 @@ def test_records_of_another_game_are_refused() -> None:
     require_same_game(example(), GAME, "here")
     with pytest.raises(GameFileError, match="here: records must be of"):
         require_same_game(example(), azcore.make("go", board_size=5), "here")
-
-
-def test_records_from_before_resignation_are_read_and_measure_nothing() -> None:
-    record = example()
-    # A frame as it was written then: five arrays, and a header without resignation.
-    names = ("actions", "visit_offsets", "visit_actions", "visit_counts", "root_values")
-    arrays = [getattr(record, name) for name in names]
-    header = {
-        "game": record.game,
-        "outcome": record.outcome,
-        "opening_plies": record.opening_plies,
-        "seed": record.seed,
-        "game_index": record.game_index,
-        "weights_version": record.weights_version,
-        "lengths": dict(zip(names, map(len, arrays), strict=True)),
-    }
-    payload = json.dumps(header).encode() + b"\n" + b"".join(a.tobytes() for a in arrays)
-    frame = struct.pack("<4sII", b"AZG1", len(payload), zlib.crc32(payload)) + payload
-    old = parse_frame(frame, "here")
-    assert old.actions.tolist() == record.actions.tolist()
-    assert old.root_values.tolist() == record.root_values.tolist()
-    assert (old.resigned_by, old.resign_threshold, old.played_out) == (None, None, False)
-
-
-def test_old_frames_do_not_say_what_their_counts_are() -> None:
-    record = example()
-    header, arrays = taken_apart(record)
-    del header["counts"]
-    assert parse_frame(framed(header, arrays, b"AZG2"), "here").counts is None
-    with pytest.raises(GameFileError, match="counts"):
-        parse_frame(framed(header, arrays, b"AZG3"), "here")
-    again = parse_frame(parse_frame(framed(header, arrays, b"AZG2"), "here").to_bytes(), "here")
-    assert again.counts is None
-    assert parse_frame(record.to_bytes(), "here").counts == "visits"
 
 
 IDENTITY = {"name": "tic_tac_toe", "version": 1, "settings": {}}

@@ -309,18 +309,6 @@ def test_counts_too_large_for_two_bytes_are_kept() -> None:
     np.testing.assert_allclose(targets, expected, rtol=1e-6)
 
 
-def test_games_from_before_resignation_can_be_learned_from() -> None:
-    game = azcore.make("tic_tac_toe")
-    missing = {"best_child_values": np.zeros(0, np.float32), "players": np.zeros(0, np.uint8)}
-    old, new = played(game, 20)[:2]
-    buffer = ReplayBuffer(game=game, window_games=2, augment=False)
-    buffer.extend([replace(old, played_out=False, **missing), new])
-    assert [record.to_bytes() for record in buffer.played_out()] == [new.to_bytes()]
-    assert len(buffer.positions(np.arange(buffer.num_positions)).value_targets) == len(old) + len(
-        new
-    )
-
-
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_memory_stays_below_its_bound(share: float) -> None:
     """Games of the greatest length with the most targets, many more than the window holds."""
