@@ -29,6 +29,7 @@ from azcore.commands.puzzles import RESULTS
 from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.game.registry import installed_games
+from azcore.learner.settings import max_time_of
 from azcore.networks.probe import processor
 from azcore.report.side_by_side import FEWEST, MOST, SIDE_BY_SIDE, write_side_by_side
 from azcore.settings import build, convert, require, unknown_key
@@ -214,8 +215,7 @@ class Climb:
         """Train all that are not trained yet within some minutes; False: interrupted."""
         seconds = 60 * minutes
         most = max(LEAST_SECONDS, math.floor(seconds) - OVERHEAD)
-        hours, rest = divmod(most, 3600)
-        limit = f"trainer.max_time={hours // 24:02}:{hours % 24:02}:{rest // 60:02}:{rest % 60:02}"
+        limit = f"trainer.max_time={max_time_of(most)}"
         lines = {}
         for name, recipe in recipes.items():
             if not self._prepared(name, recipe):

@@ -277,6 +277,12 @@ class TrainerSettings(Checked, group="trainer"):
         return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
 
 
+def max_time_of(seconds: int) -> str:
+    """The value of `trainer.max_time` for a number of seconds."""
+    days, clock = divmod(seconds, 86_400)
+    return f"{days:02}:{clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}"
+
+
 # Settings that a run does not keep, since they belong to the machine.
 ON_ONE_DEVICE: Mapping[str, Any] = {"devices": 1, "num_nodes": 1, "strategy": "auto"}
 

@@ -20,6 +20,7 @@ from azcore.game import Game, Setting, hangs
 from azcore.game.faults import game_faults
 from azcore.game.registry import received
 from azcore.learner.module import LearnerModule
+from azcore.learner.settings import max_time_of
 from azcore.library import lessons
 from azcore.library.columns import Columns
 from azcore.library.html import facts_of, tag
@@ -312,9 +313,7 @@ def limits(minutes: float | None, steps: int | None) -> list[str]:
     if minutes is not None:
         require(minutes > 0, "minutes", "above 0", minutes)
         seconds = max(1, round(60 * minutes))
-        days, clock = divmod(seconds, 86_400)
-        text = f"{days:02}:{clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}"
-        told.append(f'trainer.max_time="{text}"')
+        told.append(f'trainer.max_time="{max_time_of(seconds)}"')
     if steps is not None:
         told.append(f"trainer.max_steps={steps}")
     return told
