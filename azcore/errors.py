@@ -66,7 +66,7 @@ class DivergedError(AzcoreError):
 
 
 class FailedProgramError(AzcoreError):
-    """A program that plays can no longer be started, or a rule does not return. Exit status: 1."""
+    """A playing program cannot be restarted, or a rule does not return. Exit status: 1."""
 
 
 class LostProcessError(AzcoreError):

@@ -253,7 +253,7 @@ class GenerationMetrics(Callback):
 def rows_of_members(
     statistics: ActorStatistics, generation: int, step: int
 ) -> list[dict[str, Any]]:
-    """The rows of members.csv; none for threads.
+    """The rows of members.csv; none if self-play runs in threads.
 
     Args:
         statistics: of a generation.

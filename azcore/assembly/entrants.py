@@ -307,7 +307,7 @@ def _of_run(settings: MatchSettings, entrant: OfRun) -> Player:
 
 
 def identity_of(entrant: Entrant, programs: Mapping[str, Any]) -> str:
-    """The identity of an entrant: with another identity, its matches are other matches."""
+    """What an entrant is; its saved matches count only as long as this is unchanged."""
     if isinstance(entrant, Saved):
         return repr((entrant.digest, entrant.search))
     if isinstance(entrant, OfRun):

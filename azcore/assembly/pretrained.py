@@ -63,7 +63,7 @@ def in_place_of_story(text: str) -> str:
     name, _, rest = text.removeprefix(f"{WORD}/").partition(STORY)
     if (folder := stories().get(name)) is None:
         names = ", ".join(f"{WORD}/{each}{STORY}" for each in stories()) or "none"
-        raise SettingError(f"a shipped story must be one of {names}, got {text}")
+        raise SettingError(f"there is no story {text}; these ship: {names}")
     return f"{folder}{rest}"
 
 
@@ -86,7 +86,7 @@ def pretrained(text: str) -> Path:
     name = text.partition("/")[2]
     if name not in networks:
         names = ", ".join(f"{WORD}/{each}" for each in networks) or "none"
-        raise SettingError(f"a shipped network must be one of {names}, got {text}")
+        raise SettingError(f"there is no network {text}; these ship: {names}")
     return networks[name]
 
 

@@ -66,11 +66,9 @@ def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
         # These determine the game already.
         for other in ("export.games", "checkpoint") if command == "export" else ():
             if key.partition(".")[0] == "game" and other in keys:
-                reason = "records determine the game"
-                if other == "checkpoint":
-                    reason = "a checkpoint determines the game"
-                told = f"{key} is not for command=export with {other}, got {line}"
-                raise SettingError(f"{told}; {reason}")
+                raise SettingError(
+                    f"{line} cannot be combined with {other}, which determines the game"
+                )
 
 
 OF_RUNS = (
@@ -115,7 +113,7 @@ def require_of_kind(command: str, config: DictConfig, overrides: list[str]) -> N
         group = override.key_or_group.partition(".")[0]
         if group in unused:
             raise SettingError(
-                f"{override.key_or_group} is not used {why}; got {override.input_line}"
+                f"{override.key_or_group} has no effect {why}; got {override.input_line}"
             )
 
 
@@ -279,7 +277,7 @@ def _going_on(
             continue  # not the run's
         own = f"{asked} {'continues' if is_new else 'resumes'} with the run's own {key}, got {line}"
         if override.is_delete() or key == "experiment":
-            raise SettingError(f"{own}; only single settings can change")
+            raise SettingError(f"{own}; only individual settings can be overridden")
         if key == "game" and chosen:
             touched = ["game.name"]  # determines which run is the latest
         elif chosen or key == METHOD:
@@ -299,8 +297,8 @@ def _going_on(
                 continue
             if (chosen or key == METHOD) and not (is_new and key != "game"):
                 raise SettingError(
-                    f"{own}: the run has {at} {has.get(at)!r}, got {wanted.get(at)!r}; only single "
-                    f"settings can change"
+                    f"{own}: {at} is {has.get(at)!r} in the run, not {wanted.get(at)!r}; only "
+                    f"individual settings can be overridden"
                 )
             if any(f"{at}.".startswith(f"{fixed}.") for fixed in fixed_here):
                 raise SettingError(

@@ -341,7 +341,7 @@ def _seed(line: Sequence[str], seed: int) -> list[str]:
 
 
 def _told(recipe: Recipe, seed: int) -> str:
-    """All lines up to the trained run, as in the table."""
+    """The lines that prepare and train a recipe, as one text for the table."""
     lines = [f"{name.upper()}: {' '.join(line)}" for name, line in recipe.prepare.items()]
     return "; ".join([*lines, " ".join([*recipe.train, f"seed={seed}"])])
 

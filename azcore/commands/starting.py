@@ -102,7 +102,7 @@ def _beginning_with(path: Path, settings: RunSettings, terminal: TrainingDisplay
     step = checkpoint["global_step"]
     others = of_other_settings(checkpoint, settings.game)
     told = f"{path}, step {step:,}" + (f",{others}" if others else "")
-    terminal.say(f"begins with the weights of {told}; optimizer and step count start over")
+    terminal.say(f"begins with the weights of {told}, a fresh optimizer and step 0")
     return Start(weights=weights, first=checkpoint, origin=origin_of(INIT, path, checkpoint))
 
 

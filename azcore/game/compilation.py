@@ -296,7 +296,7 @@ def user_caches() -> Path:
 
 
 def _writable_base() -> Path | None:
-    """Where versions are kept; None: code can be kept nowhere."""
+    """The folder of compiled code; None: no folder for it can be written."""
     wanted = Path(config.CACHE_DIR or user_caches() / "numba") / "azcore"
     with suppress(OSError):
         wanted.mkdir(parents=True, exist_ok=True)

@@ -78,7 +78,7 @@ def _rules() -> frozenset[str]:
 
 
 def _call_of_rule(innermost: FrameType) -> FrameType | None:
-    """The frame of the rule that azcore has called on this thread, or of its call if compiled."""
+    """The frame of the rule that runs on this thread, or of what called it if it is compiled."""
     if "under_way" in innermost.f_code.co_varnames:
         return innermost if "under_way" in innermost.f_locals else None
     rule = None

@@ -16,7 +16,9 @@ from torch import Tensor, nn
 
 
 class MuonWithAdamW(torch.optim.Optimizer):
-    """Both steps at one rate: Muon's is scaled to AdamW's usual size (`match_rms_adamw`).
+    """Muon and AdamW in one optimizer, at one rate.
+
+    Muon's step is scaled to AdamW's usual size (`match_rms_adamw`).
 
     The state of each parameter is that of torch's `Muon` or `AdamW`, in one group of all
     parameters, so schedules and checkpoints see an ordinary optimizer.

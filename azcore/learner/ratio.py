@@ -1,4 +1,4 @@
-"""How many positions learning asks of self-play: the samples of a generation by samples a position.
+"""How many positions self-play must supply: samples of a generation / samples of a position.
 
 With `replay.least_samples_per_position` the ratio depends on how well values generalise. While the
 searches of new games do not explain their outcomes, more samples of the same games only make the

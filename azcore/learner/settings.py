@@ -198,7 +198,7 @@ def _in_words(rate: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PluginSettings:
-    """Parts of training by packages, as names of entry points; see `conf/plugins`."""
+    """Parts of training from installed packages, by entry points; see `conf/plugins`."""
 
     targets: str | None
     augmentation: str | None

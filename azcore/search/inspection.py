@@ -197,7 +197,7 @@ def node_at(search: Search, b: int, path: Sequence[int] = ()) -> NodeView:
     """A node of a tree, and why the next simulation takes the edge that it takes.
 
     Args:
-        search: of whose trees.
+        search: the search that owns the tree.
         b: the tree.
         path: the actions that lead to the node from the root.
 

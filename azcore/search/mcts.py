@@ -275,15 +275,15 @@ class Search:
         trees = self.trees
         return trees.tree, walked, trees.wave, trees.rule, trees.variants, self._slots
 
-    def _describe(self, roots: IntArray) -> None:
-        """Describe the leaves of the slots whose entry in `roots`, int32 [S], is not below 0."""
+    def _describe(self, rows: IntArray) -> None:
+        """Describe the leaves of the slots whose entry in `rows`, int32 [S], is not below 0."""
         slots, positions = self._slots, self._positions
-        paths = Paths(roots, slots.actions, slots.length)
+        paths = Paths(rows, slots.actions, slots.length)
         self.states.replay(paths, positions)
         if self._proof_plies:
             before = time.perf_counter()
-            is_asked = (roots >= 0) & (slots.length > 0) & ~positions.is_terminal
-            asked = paths._replace(roots=np.where(is_asked, roots, np.int32(-1)))
+            is_asked = (rows >= 0) & (slots.length > 0) & ~positions.is_terminal
+            asked = paths._replace(roots=np.where(is_asked, rows, np.int32(-1)))
             decided = self._decided
             self.states.decide(asked, self._proof_plies, decided)
             found = decided.result != 0

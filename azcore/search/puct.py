@@ -6,7 +6,7 @@ In azcore, Q is -1 for a loss and 1 for a win. A paper's constants refer to the 
 which `search.value_range` gives; `value_unit` and `value_from` convert them to ours. AlphaZero's
 pseudocode has Q from 0 to 1 (it backs up `1 - value` for the opponent), AlphaGo Zero from -1 to 1.
 
-All but those two are plain functions that compiled kernels may call.
+Everything except `exploration` and `best_edge` is a plain function that kernels may call.
 """
 
 from __future__ import annotations

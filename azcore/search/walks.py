@@ -32,8 +32,9 @@ from azcore.search.tree import (
 )
 from azcore.search.variants import Variants
 
-NEW, KNOWN, WAITING = 0, 1, 2  # how a walk ended: at a new leaf, at one that needs no network,
-# or at one that another walk has already reached
+# How a walk ended: at a new leaf, at one that needs no network, or at one that another walk has
+# already reached.
+NEW, KNOWN, WAITING = 0, 1, 2
 
 
 @register_jitable(forceinline=True)

@@ -195,7 +195,7 @@ class HeadNode:
                 is_told = True
                 say(
                     f"the head of the Ray cluster, {self.address}, does not answer; the run ends "
-                    f"unless it does within {self.patience:g} s"
+                    f"in {self.patience:g} s unless it recovers"
                 )
             time.sleep(min(1.0, self.patience / 10))
 

@@ -109,9 +109,9 @@ def with_games(
         settings: with a number of workers.
         device_type: of the network, as torch names it.
         actor_of: makes an actor with given settings, to be measured and discarded.
-        processes: that the workers will be in. It measures only the workers of one, which stand
-            for all: in this process all would wait for Python's lock.
-        cells: of an observation's plane.
+        processes: how many processes the workers will be in. Only the workers of one are
+            measured, for all: in this process they would wait for Python's lock.
+        cells: of a plane of an observation.
     """
     if settings.num_games is not None:
         return settings, []

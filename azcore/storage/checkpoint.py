@@ -298,7 +298,9 @@ def like(saved: Any, expected: Any, what: str) -> Any:
     elif type(expected) is int:
         fits = fits and 0 <= saved < 2**62
     if not fits:
-        raise CheckpointError(f"{what} must be like {expected!r:.100}, got {reprlib.repr(saved)}")
+        raise CheckpointError(
+            f"{what} must have the type of {expected!r:.100}, got {reprlib.repr(saved)}"
+        )
     return saved
 
 

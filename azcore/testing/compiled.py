@@ -91,7 +91,7 @@ def check_overflow(
 ) -> None:
     """Numbers in interpreted rules must not outgrow their fields, as compiled ones do in silence.
 
-    Those that also wrap in 64 bits are meant to, such as a hash.
+    Numbers that overflow even 64 bits, such as hashes, are taken as intended.
     """
     rules, planes = twin.rules, np.zeros(twin.observation_shape, np.uint8)
     listed = np.zeros(twin.num_actions, np.int32)

@@ -207,7 +207,10 @@ def test_pretrained_stands_wherever_a_checkpoint_does(azcore: CommandLine) -> No
         assert (status, errors) == (0, "")
         assert "go9" in output
     for words, wanted in (
-        (("game=go", "checkpoint=pretrained/go10"), "a shipped network must be one of pretrained/"),
+        (
+            ("game=go", "checkpoint=pretrained/go10"),
+            "there is no network pretrained/go10; these ship: pretrained/",
+        ),
         (
             ("game=tic_tac_toe", "checkpoint=pretrained"),
             "no network ships for game=tic_tac_toe",

@@ -127,8 +127,11 @@ def test_a_picture_can_be_a_png(azcore: CommandLine) -> None:
         (("export.games=run", "export.first=3"), "export.first must be below the number of games"),
         (("export.games=run", "export.ply=10"), "export.ply must be at most the game's length"),
         (("export.games=run", "export.position=x"), "null with export.games: a record has its own"),
-        (("export.games=run", "game=chess"), "game is not for command=export with export.games"),
-        (("export.games=run", "game.name=x"), "game.name is not for command=export with export.g"),
+        (
+            ("export.games=run", "game=chess"),
+            "game=chess cannot be combined with export.games, which",
+        ),
+        (("export.games=run", "game.name=x"), "game.name=x cannot be combined with export.games"),
         (("game=chess", "export.position=x"), "chess: a FEN is placement"),
         (("game=chess", "export.count=2"), "export.count is for what=games"),
         (("game=chess", "export.out=there"), "export.out is for what=games"),

@@ -207,7 +207,7 @@ def difference(first: MeanPoint, second: MeanPoint, pool: Pool) -> Difference:
 
 
 def _above_0(value: float, own: float, seeds: float, freedom: int) -> float:
-    """Probability that `value` with a normal error and Student's is above 0.
+    """Probability that the true value is above 0, given `value`, a normal and a Student error.
 
     With t = sqrt(n) tan(a), Student's density with n degrees of freedom is cos(a)^(n - 1) in a.
     """

@@ -125,10 +125,11 @@ def _require_comparable(
         for earlier in of_variant.setdefault(variants[name], []):
             changed = differences(configs[earlier], config)
             if len(changed) != 1 or changed[0][0] != "seed":
-                keys = ", ".join(key for key, _, _ in changed if key != "seed") or "nothing"
+                keys = ", ".join(key for key, _, _ in changed if key != "seed")
+                also = f"but they also differ in {keys}" if keys else "but their seeds are equal"
                 raise SettingError(
-                    f"arena.runs: {earlier} and {name} must differ in the seed alone, they are "
-                    f"averaged as {variants[name]}; they differ in {keys}"
+                    f"arena.runs: {earlier} and {name} are averaged as {variants[name]}, so they "
+                    f"must differ in the seed alone, {also}"
                 )
         of_variant[variants[name]].append(name)
 

@@ -115,7 +115,7 @@ def bench(config: Config) -> int:
             for figure in MEASURES[name](task, progress.say):
                 add(figure, None)
             for who, peer in peers.items():
-                progress.say(f"peer {who}, {name}")
+                progress.say(f"measuring {name} of {who}")
                 try:
                     for figure in peer.figures(name, progress.say):
                         add(figure, who)

@@ -87,7 +87,7 @@ def given_away(own: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_folders(value: Any) -> Any:
-    """A value with absolute paths cut to their last names; a checkpoint keeps its run's path."""
+    """A value whose absolute paths are cut to their last part, or to RUN/checkpoints/FILE."""
     if isinstance(value, Mapping):
         return {key: without_folders(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -271,7 +271,7 @@ def _tune(
         seed=settings.seed,
         report=report,
     )
-    console.print(f"folder {folder}", markup=False)
+    console.print(f"trials are saved in {folder}", markup=False)
     if tuning.trials:
         console.print(f"resuming after {len(tuning.trials)} trials")
     try:
@@ -283,8 +283,8 @@ def _tune(
         return interrupts.STATUS
     _print_trials(console, parameters, tuning.trials)
     console.print(
-        f"from all {len(tuning.trials)} trials, these should score {_percent(estimate.value)} "
-        f"against the old ones [{_percent(estimate.low)}, {_percent(estimate.high)}]:"
+        f"best estimate from {len(tuning.trials)} trials: {_percent(estimate.value)} "
+        f"[{_percent(estimate.low)}, {_percent(estimate.high)}] against the current constants, with"
     )
     console.print("  " + " ".join(f"{key}={value:g}" for key, value in constants.items()))
     if confirmed is not None:

@@ -430,10 +430,10 @@ def test_runs_that_cannot_be_compared(
         assert not (runs / "comparison_matches.csv").exists()
 
     edit(second, "c_init: 1.25", "c_init: 2.0")
-    refused("must differ in the seed alone.*averaged as gate.enabled=false.*in puct.c_init$")
+    refused("averaged as gate.enabled=false, so .* in the seed alone, but.*in puct.c_init$")
     (second / "config.yaml").write_text(config)
     edit(second, "seed: 2", "seed: 1")
-    refused("they differ in nothing$")
+    refused("in the seed alone, but their seeds are equal$")
     (second / "config.yaml").write_text(config)
     edit(second, "name: tic_tac_toe", "name: tic_tac_toe_plain")
     refused("must be of one game: .*'tic_tac_toe'.* has .*'tic_tac_toe_plain'")

@@ -98,4 +98,4 @@ def test_refuses(azcore: CommandLine, words: tuple[str, ...], said: str) -> None
     if "algorithm" not in words[0]:
         status, _, error = azcore("command=bench", "game=tic_tac_toe", *words)
         assert status == 2
-        assert "is not used without plan among bench.rows" in error
+        assert "has no effect without plan among bench.rows" in error
