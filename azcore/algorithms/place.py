@@ -12,7 +12,7 @@ from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 
 from azcore.errors import SettingError
-from azcore.learner.settings import TrainerSettings
+from azcore.learner.trainer_settings import TrainerSettings
 from azcore.settings import require
 
 _OF_NODES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")  # Lightning's and torch's names

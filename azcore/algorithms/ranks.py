@@ -43,8 +43,9 @@ from lightning.pytorch.strategies import DDPStrategy
 from azcore.algorithms.place import Place
 from azcore.errors import AzcoreError, LostProcessError, SettingError
 from azcore.learner.module import LearnerModule
-from azcore.learner.settings import LearnerSettings, TrainerSettings
+from azcore.learner.settings import LearnerSettings
 from azcore.learner.team import Team
+from azcore.learner.trainer_settings import TrainerSettings
 from azcore.selfplay.processes import begin_of, end_with_its_programs
 from azcore.selfplay.sizes import available_cores
 from azcore.storage.checkpoint import short_reason

@@ -42,8 +42,9 @@ from azcore.learner.data import Progress, SelfPlayData, compile_sampling
 from azcore.learner.module import LearnerModule
 from azcore.learner.norm import synchronised
 from azcore.learner.overlap import OverlappingSelfPlay
-from azcore.learner.settings import LearnerSettings, TrainerSettings
+from azcore.learner.settings import LearnerSettings
 from azcore.learner.sources import GameSource, SelfPlay
+from azcore.learner.trainer_settings import TrainerSettings
 from azcore.networks import build_network, network_cost
 from azcore.networks.saved import describe_run
 from azcore.search.evaluators import CachedEvaluator

@@ -22,12 +22,8 @@ from azcore.assembly.web_settings import WebSettings, web_settings
 from azcore.game import Game
 from azcore.game.registry import installed_games, make
 from azcore.learner.given import SupervisedSettings, supervised_settings
-from azcore.learner.settings import (
-    LearnerSettings,
-    PluginSettings,
-    TrainerSettings,
-    trainer_settings,
-)
+from azcore.learner.settings import LearnerSettings, PluginSettings
+from azcore.learner.trainer_settings import TrainerSettings, trainer_settings
 from azcore.networks import NetworkSettings, network_settings
 from azcore.networks.backends import (
     EvaluatorSettings,

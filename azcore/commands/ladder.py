@@ -29,7 +29,7 @@ from azcore.commands.puzzles import RESULTS
 from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.game.registry import installed_games
-from azcore.learner.settings import max_time_of
+from azcore.learner.trainer_settings import max_time_of
 from azcore.networks.probe import processor
 from azcore.report.side_by_side import FEWEST, MOST, SIDE_BY_SIDE, write_side_by_side
 from azcore.settings import build, convert, require, unknown_key

@@ -49,7 +49,7 @@ from azcore.errors import (
     LostProcessError,
     SettingError,
 )
-from azcore.learner.settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
+from azcore.learner.trainer_settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
 from azcore.report.report import write_report
 from azcore.report.summary import summary_of
 from azcore.selfplay.sizes import available_cores

@@ -20,7 +20,7 @@ from azcore.game import Game, Setting, hangs
 from azcore.game.faults import game_faults
 from azcore.game.registry import received
 from azcore.learner.module import LearnerModule
-from azcore.learner.settings import max_time_of
+from azcore.learner.trainer_settings import max_time_of
 from azcore.library import lessons
 from azcore.library.columns import Columns
 from azcore.library.html import facts_of, tag

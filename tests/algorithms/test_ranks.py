@@ -20,7 +20,7 @@ from torch import nn
 from azcore.algorithms.place import Place, place_here
 from azcore.commands.train import train
 from azcore.errors import SettingError
-from azcore.learner.settings import trainer_settings
+from azcore.learner.trainer_settings import trainer_settings
 from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory

@@ -18,7 +18,7 @@ from azcore.cli import application, roots
 from azcore.commands.arena.comparison import comparison
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
-from azcore.learner.settings import ON_ONE_DEVICE, trainer_settings
+from azcore.learner.trainer_settings import ON_ONE_DEVICE, trainer_settings
 from azcore.report.tables import read_rows
 from azcore.storage.run_directory import OWN, RunDirectory, find_run
 from azcore.storage.run_settings import (
