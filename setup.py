@@ -31,6 +31,6 @@ setup(
             "commands/new/package-template-plain/**/*",
         ],
         "azcore.conf": ["**/*.yaml"],
-        "azcore.games": ["*/pretrained/*.ckpt"],
+        "azcore.games": ["*/pretrained/*.ckpt", "*/pretrained/*.csv"],
     },
 )
