@@ -171,7 +171,7 @@ function showTree({ tree, node: here, of }) {
     const group = shape(svg, 'g', { class: `node${node.lit ? ' lit' : ''}${isHere ? ' here' : ''}`, transform: `translate(${x} ${y + 4})`, tabindex: 0, role: 'button' })
     group.dataset.path = node.path.join(' ')
     const name = node.path.length ? node.text : 'root'
-    group.setAttribute('aria-label', `${name}, ${node.n} visits, Q ${number(node.q, 2)}`)
+    group.setAttribute('aria-description', 'visits and Q')
     shape(group, 'rect', { class: 'frame', width: BOX[0], height: BOX[1], rx: 5 })
     shape(group, 'rect', { class: 'fill', width: BOX[0] * node.n / Math.max(1, tree.n), height: BOX[1], rx: 5 })
     shape(group, 'text', { x: 6, y: 15, 'font-weight': 650 }, name + (node.over ? ' ∎' : ''))

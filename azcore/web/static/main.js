@@ -99,6 +99,7 @@ const HEAR = {
     isOpening = false
     opened = message
     $('game-title').textContent = `${message.title} · ${message.who}`
+    $('game-title').hidden = false
     document.title = `${message.title} – azcore`
     $('who').textContent = [message.settings, message.who].filter(Boolean).join(' · ')
     showSeats(message)
@@ -176,7 +177,7 @@ const HEAR = {
 function turnAway(why) {
   isOpening = false
   wanted = null
-  $('table').hidden = $('home').hidden = true
+  $('table').hidden = $('home').hidden = $('game-title').hidden = true
   showPlayers()
   complain(`${capital(why)}. Choose another game.`)
 }
@@ -494,7 +495,7 @@ function gameCard(player) {
   play.dataset.player = player.name
   play.ariaLabel = `Play ${player.title}`
   play.addEventListener('click', () => open({ player: player.name, people: [0], moves: [], strengths: [level.value, level.value] }))
-  card.append(picture, element('h3', player.title), element('p', player.summary), label, claim, play)
+  card.append(picture, element('h2', player.title), element('p', player.summary), label, claim, play)
   return card
 }
 
