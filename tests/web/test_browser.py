@@ -434,6 +434,13 @@ def test_inside_a_search_step_by_step(page: Any, place: str) -> None:
     page.locator("#paper", has_text="Danihelka").wait_for()
     page.check("#unturned")
     page.locator("#story", has_text="nobody turns the sign").wait_for()
+    best = page.locator("#rivals p").first.inner_text().split(",")[0].split()[-1]
+    top = page.locator("#rivals table").first.locator("tbody tr").first.inner_text()
+    assert f"▸ {best}" in top or f", {best} has the highest g" in page.inner_text("#rivals")
+    page.select_option("#audience", "pupil")
+    assert page.locator("#heads").inner_text().split("\t")[:2] == ["Move", "Visits"]
+    assert not page.is_visible("#changes")
+    assert "?for=pupil#" in page.url
     page.click("#back-to-game")
     assert moves(page, 2) == ["a1", "b2"]
 
