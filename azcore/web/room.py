@@ -35,7 +35,7 @@ from azcore.web.review import Judged, Review, up_to
 from azcore.web.shelf import Shelf, game_words, in_words
 
 LAYERS = ("none", "visits", "prior", "line", "owner")
-MOST_PREDICTED = 1  # the root alone
+ROOT_ALONE = 0  # of what the network predicts: no action of it
 WATCHED = 1.2  # seconds a move at least, where the engine plays itself
 MOST_REVIEWED = 800  # simulations of each position of a review; fewer if the engine has fewer
 SPARING = 8  # times as long between two reports, where the page has had its share of the machine
@@ -208,7 +208,7 @@ class Room:
         later = self._later
 
         def search() -> None:
-            thinker.think(Limits(simulations=few), predictions=MOST_PREDICTED)
+            thinker.think(Limits(simulations=few), predictions=ROOT_ALONE)
 
         self._shelf.warm(loaded, search, lambda: later(_Warm()))
 
@@ -549,6 +549,8 @@ class Room:
         watches = purpose == "move" and not self._people
         began = time.monotonic()
         self._hints = purpose != "move"
+        shows = self._hints or self._analyses  # a table, with points where it has them
+        predicts = () if thinker.predictor is None else thinker.predictor.predicts
         thinker.set_line(line)
         if way is not None:
             thinker.forget()  # a level is as strong as stated, whatever was searched before
@@ -579,7 +581,7 @@ class Room:
             on_done=done,
             on_error=failed,
             report_seconds=rest,
-            predictions=MOST_PREDICTED,
+            predictions=view.ROWS if shows and "score" in predicts else ROOT_ALONE,
         )
 
     def _thinker_for(self, way: Way | None) -> Thinker:

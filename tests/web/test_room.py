@@ -174,6 +174,16 @@ def test_analysis_goes_on_until_it_is_turned_off(page: Page) -> None:
         page.socket.recv(timeout=1)
 
 
+def test_moves_have_points_if_the_network_predicts_the_score(page: Page) -> None:
+    page.open("pretrained/go5", people=[0, 1], moves=["pass", "C3", "pass", "B2", "pass", "D4"])
+    page.tell({"do": "hint"})
+    thought = page.hear("thought")
+    tried = [row["points"] for row in thought["rows"] if row["visits"]]
+    assert len(tried) > 2
+    assert all(points < 0 for points in tried)  # of black, who is to move and has lost
+    assert thought["score"] < 0
+
+
 def test_a_hint_interrupts_an_analysis_and_no_engine(page: Page) -> None:
     position = page.open("search/go", people=[0, 1], strengths=["20", "20"])
     page.tell({"do": "analyse", "on": True})
