@@ -259,11 +259,9 @@ class Room:
             self._send_thought(self._shown)
 
     def _sit(self, order: Mapping[str, Any]) -> None:
-        people, strengths = (
-            _seats(order.get("people")),
-            self._strengths_of(order, self._has_network),
-        )
-        self._people, self._strengths, self._is_paused = people, strengths, False
+        people = _seats(order.get("people"))
+        self._strengths = self._strengths_of(order, self._has_network)
+        self._people, self._is_paused = people, False
         self._show()
 
     def _pause(self, order: Mapping[str, Any]) -> None:
@@ -293,7 +291,7 @@ class Room:
 
     @property
     def _simulations(self) -> int:
-        """Of a hint, and at most of each position of a review: those of the strongest seat."""
+        """Of a hint, and of each position of a review: those of the stronger seat, or the usual."""
         numbers = [strength.limits.simulations or 0 for strength in self._strengths]
         return max(self._settings.num_simulations, *numbers)
 
