@@ -42,7 +42,7 @@ class Visitor(threading.Thread):
         with connect(f"ws://{self.place}/room", origin=f"http://{self.place}") as socket:
             while time.perf_counter() < self.until:
                 order = {"do": "open", "player": self.player, "people": [0]}
-                socket.send(json.dumps({**order, "simulations": self.simulations}))
+                socket.send(json.dumps({**order, "strengths": [str(self.simulations)] * 2}))
                 position = self.wait(socket)
                 while not position["over"] and time.perf_counter() < self.until:
                     action = self.random.choice(list(position["paths"]))

@@ -75,6 +75,7 @@ class Game(ABC):
 
     def __init__(self, facts: Facts) -> None:
         self.name = facts.name
+        self.summary = facts.summary
         self.version = facts.version
         self.settings = dict(facts.settings)
         self.num_actions = facts.num_actions

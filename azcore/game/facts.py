@@ -17,6 +17,7 @@ FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 PROTOCOLS = ("gtp", "uci", "usi")
 LONGEST_NAME = 80  # of a plane
+LONGEST_SUMMARY = 160  # of the rules
 MOST_ACTIONS = 65_536  # trees and game records store an action in two bytes
 MOST_PROOF = 8  # plies of a win that are looked through at each leaf
 
@@ -44,6 +45,8 @@ class Facts:
 
     Args:
         name: registry name, as in `game=<name>`.
+        summary: the rules in one sentence of at most 160 characters, for people who choose a game.
+            Empty: none.
         version: increased whenever rules or encodings change; checkpoints and game records store
             it, and azcore refuses those of another version.
         settings: the game's settings, `{"board_size": 9, "komi": 7.0}`; stored and compared too.
@@ -90,6 +93,7 @@ class Facts:
     symmetries: tuple[Symmetry, ...] = ()
     seat_names: tuple[str, str] = ("black", "white")
     protocol: str = "gtp"
+    summary: str = ""
 
     def __post_init__(self) -> None:
         for fact in ("version", "num_actions", "max_game_length", "dirichlet_alpha"):
@@ -111,10 +115,14 @@ class Facts:
             self._refuse("observation_maximum", want, repr(maximum))
         names = self.plane_names
         if names is not None and not (
-            len(set(names)) == len(names) == planes and all(map(_is_name, names))
+            len(set(names)) == len(names) == planes
+            and all(_is_line(name, LONGEST_NAME) for name in names)
         ):
             want = f"{planes} different texts of at most {LONGEST_NAME} characters, or None"
             self._refuse("plane_names", want, repr(names))
+        if self.summary and not _is_line(self.summary, LONGEST_SUMMARY):
+            want = f"one line of at most {LONGEST_SUMMARY} characters"
+            self._refuse("summary", want, repr(self.summary))
         if self.protocol not in PROTOCOLS:
             self._refuse("protocol", f"one of {', '.join(PROTOCOLS)}", repr(self.protocol))
         if len(self.seat_names) != 2 or self.seat_names[0] == self.seat_names[1]:
@@ -147,5 +155,5 @@ class Facts:
         raise GameError(f"{self.name}: {fact} must be {want}, got {got}")
 
 
-def _is_name(text: object) -> bool:
-    return isinstance(text, str) and 0 < len(text) <= LONGEST_NAME and text.isprintable()
+def _is_line(text: object, longest: int) -> bool:
+    return isinstance(text, str) and 0 < len(text) <= longest and text.isprintable()

@@ -96,7 +96,7 @@ function draw(host, spec) {
   const labels = y.marks.map(spec.yFormat);
   const left = 14 + 7 * Math.max(...labels.map((label) => label.length));
   let first = Math.min(...used.map((i) => spec.x[i])), last = Math.max(...used.map((i) => spec.x[i]));
-  if (!(last > first)) { const room = Math.abs(first) * 0.1 || 1; first -= room; last += room; }
+  if (!(last > first)) { first = Math.min(0, first); last = Math.max(first + 1, last); }  // one point: from the beginning to it
   if (spec.series.some((series) => series.dots)) { const room = (last - first) * 0.07; first -= room; last += room; }
   const px = (value) => left + (value - first) / (last - first) * (width - left - right);
   const py = (value) => top + (high - value) / (high - low) * (height - top - bottom);

@@ -36,6 +36,39 @@ class Chart:
 
 CHARTS = (
     Chart(
+        section="games",
+        name="length",
+        title="Game length",
+        unit="plies",
+        explanation="Moves of both players in an average game of self-play; a sudden change shows "
+        "that play has found, or forgotten, an idea.",
+        series=(Series(column="game_length", label="length"),),
+    ),
+    Chart(
+        section="games",
+        name="balance",
+        title="Wins of the first player, and draws",
+        unit="% of games",
+        explanation="How the games of self-play end; a balance far from even needs a reason, such "
+        "as an advantage of the first move, or it hints at an error.",
+        series=(
+            Series(column="seat0_win_rate", label="first player wins"),
+            Series(column="draw_rate", label="draws"),
+        ),
+        percent=True,
+    ),
+    Chart(
+        section="games",
+        name="repeats",
+        title="Repeated games",
+        unit="% of games",
+        explanation="Games that are the same, move by move, as another of their generation: they "
+        "teach nothing new.",
+        series=(Series(column="duplicate_rate", label="repeated"),),
+        percent=True,
+        to_hundred=False,
+    ),
+    Chart(
         section="learning",
         name="policy_loss",
         title="Policy loss",
@@ -168,39 +201,6 @@ CHARTS = (
         series=(Series(column="plies_left_loss", label="plies left loss"),),
     ),
     Chart(
-        section="games",
-        name="length",
-        title="Game length",
-        unit="plies",
-        explanation="Moves of both players in an average game of self-play; a sudden change shows "
-        "that play has found, or forgotten, an idea.",
-        series=(Series(column="game_length", label="length"),),
-    ),
-    Chart(
-        section="games",
-        name="balance",
-        title="Wins of the first player, and draws",
-        unit="% of games",
-        explanation="How the games of self-play end; a balance far from even needs a reason, such "
-        "as an advantage of the first move, or it hints at an error.",
-        series=(
-            Series(column="seat0_win_rate", label="first player wins"),
-            Series(column="draw_rate", label="draws"),
-        ),
-        percent=True,
-    ),
-    Chart(
-        section="games",
-        name="repeats",
-        title="Repeated games",
-        unit="% of games",
-        explanation="Games that are the same, move by move, as another of their generation: they "
-        "teach nothing new.",
-        series=(Series(column="duplicate_rate", label="repeated"),),
-        percent=True,
-        to_hundred=False,
-    ),
-    Chart(
         section="resignation",
         name="resigned",
         title="Games given up",
@@ -260,9 +260,9 @@ CHARTS = (
 )
 
 SECTIONS = {
+    "games": "What are its games like?",
     "learning": "What does it learn?",
     "targets": "What else does it learn?",
-    "games": "What are its games like?",
     "resignation": "When does it give up?",
     "speed": "Speed",
 }

@@ -8,6 +8,7 @@ class Film {  // game: seats, moves, players (a seat a ply), ended, and boards (
     const spansOf = (part) => part.dataset.on.split(" ").map((span) => span.split("-").map(Number));
     this.scenes = this.svg ? [...this.svg.querySelectorAll("[data-on]")].map((part) => ({ part, spans: spansOf(part) })) : [];
     if (!this.svg) this.text = element.appendChild(document.createElement("pre"));
+    if (this.svg) this.svg.ariaLabel = this.svg.querySelector("title").textContent;  // a title would follow the pointer
     for (const part of this.svg ? this.svg.querySelectorAll(":scope > title, .az-heat") : []) part.remove();
   }
 

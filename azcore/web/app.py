@@ -36,7 +36,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from azcore import report
 from azcore.assembly.web_settings import WebSettings
+from azcore.errors import AzcoreError
 from azcore.report.side_by_side import SIDE_BY_SIDE
+from azcore.web.levels import levels_in_words
 from azcore.web.orders import Later, RefusedError, Tell
 from azcore.web.runs import Runs
 from azcore.web.shelf import Shelf
@@ -165,11 +167,21 @@ def make_app(
         await visitors.welcome(socket, make_sees)
 
     def players(_: Request) -> JSONResponse:
-        return JSONResponse([entry.plain for entry in shelf.entries()])
+        found = [entry.plain for entry in shelf.entries()]
+        levels = {group: levels_in_words(group != "search") for group in ("shipped", "search")}
+        return JSONResponse({"players": found, "levels": levels})
+
+    def board(request: Request) -> Response:
+        try:
+            picture = shelf.picture(request.query_params.get("player", ""))
+        except AzcoreError as error:
+            return PlainTextResponse(str(error), status_code=404)
+        return Response(picture, media_type="image/svg+xml")
 
     routes = [
         Route("/", page),
         Route("/players.json", players),
+        Route("/board.svg", board),
         *(Route(f"/static/{path.name}", _file(path)) for path in OF_REPORTS),
         Mount("/static", StaticFiles(directory=STATIC)),
         Route("/inside", inside),

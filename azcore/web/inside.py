@@ -26,6 +26,7 @@ RULES = ("puct", "gumbel")
 MOST_SIMULATIONS = 1000  # of one search that is looked into
 MOST_NODES = 36  # of the tree that is drawn
 MOST_EDGES = 14  # of a node that is listed
+MOST_FOUND = 6  # actions of what a search has found
 
 
 class Inside:
@@ -341,8 +342,9 @@ class Inside:
                     int(result.visit_counts[i]),
                     float(policy[i]),
                 ]
-                for i in order[:6]
-                if result.visit_counts[i] or policy[i] > 0.001
+                for rank, i in enumerate(order)
+                if result.actions[i] == best
+                or (rank < MOST_FOUND and (result.visit_counts[i] or policy[i] > 0.001))
             ],
         }
 
@@ -356,8 +358,9 @@ class Inside:
             shares = {edge.action: edge.visits / total for edge in node.edges if edge.visits}
             mark: tuple[Hint, ...] = ()
             if node.next_action is not None and (path := board.actions.get(node.next_action, ())):
-                shares.pop(node.next_action, None)
-                mark = (Hint(path=path, weight=1.0, text="?", seat=board.to_move or 0),)
+                share = shares.pop(node.next_action, None)
+                words = "?" if share is None else f"{100 * share:.0f}?"
+                mark = (Hint(path=path, weight=1.0, text=words, seat=board.to_move or 0),)
             layers = Layers(heat=heat_of(board, shares), line=mark)
         return draw(game, state, layers=layers).svg
 

@@ -21,6 +21,7 @@ from azcore.search.settings import SearchSettings
 from azcore.storage.positions import INITIAL, UNREADABLE, read_position, without_words
 from azcore.storage.transcripts import as_far_as_read, conceded, format_named, formats_of
 from azcore.web import view
+from azcore.web.levels import DRAWN, Strength, Way, evaluator_for, levels_in_words, strength
 from azcore.web.orders import (
     LONGEST_TEXT,
     Later,
@@ -35,7 +36,7 @@ from azcore.web.review import Judged, Review, up_to
 from azcore.web.shelf import Shelf, game_words, in_words
 
 LAYERS = ("none", "visits", "prior", "line", "owner")
-MOST_PREDICTED = 1  # the root alone
+ROOT_ALONE = 0  # of what the network predicts: no action of it
 WATCHED = 1.2  # seconds a move at least, where the engine plays itself
 MOST_REVIEWED = 800  # simulations of each position of a review; fewer if the engine has fewer
 SPARING = 8  # times as long between two reports, where the page has had its share of the machine
@@ -88,12 +89,14 @@ class Room:
         )
         self._send, self._later = send, later
         self._thinker: Thinker | None = None
+        self._noisy: dict[Way, Thinker] = {}  # of levels that change the policy
         self._loaded: Loaded | None = None
         self._line: Line | None = None
         self._review: Review | None = None
         self._ply = 0  # of the position that is shown
         self._people: tuple[int, ...] = (0,)
-        self._limits = Limits(simulations=settings.num_simulations, forced_wins=True)
+        self._has_network = False
+        self._strengths = [self._strength(str(settings.num_simulations))] * 2  # of the seats
         self._resigned: int | None = None
         self._values: dict[int, float] = {}  # of positions by ply, view of seat 0
         self._flip = self._letters = self._analyses = False
@@ -135,7 +138,6 @@ class Room:
             "look": self._look,
             "seats": self._sit,
             "pause": self._pause,
-            "strength": self._strengthen,
             "analyse": self._analyse,
             "hint": self._hint,
             "point": self._point,
@@ -164,10 +166,11 @@ class Room:
             raise RefusedError(f"resigned must be a seat, 0 or 1, got {str(resigned)[:40]!r}")
         people = _seats(order.get("people", [0]))
         self._set_view(order)
-        self._set_strength(order)
+        strengths = self._strengths_of(order, entry.group != "search")
         self._analyses = bool(order.get("on"))
         self.close()
         self._thinker, self._loaded, self._people = thinker, loaded, people
+        self._has_network, self._strengths, self._noisy = entry.group != "search", strengths, {}
         self._send(
             {
                 "what": "opened",
@@ -179,7 +182,7 @@ class Room:
                 "colours": view.colours(game),
                 "formats": list(formats_of(game)),
                 "predicts": sorted(predictor.predicts) if predictor is not None else [],
-                "simulations": self._limits.simulations,
+                "levels": levels_in_words(self._has_network),
                 "hasBoard": game.has_board,
                 "warm": self._shelf.is_warm(loaded),
             }
@@ -206,7 +209,7 @@ class Room:
         later = self._later
 
         def search() -> None:
-            thinker.think(Limits(simulations=few), predictions=MOST_PREDICTED)
+            thinker.think(Limits(simulations=few), predictions=ROOT_ALONE)
 
         self._shelf.warm(loaded, search, lambda: later(_Warm()))
 
@@ -257,7 +260,9 @@ class Room:
             self._send_thought(self._shown)
 
     def _sit(self, order: Mapping[str, Any]) -> None:
-        self._people, self._is_paused = _seats(order.get("people")), False
+        people = _seats(order.get("people"))
+        self._strengths = self._strengths_of(order, self._has_network)
+        self._people, self._is_paused = people, False
         self._show()
 
     def _pause(self, order: Mapping[str, Any]) -> None:
@@ -274,24 +279,22 @@ class Room:
         self._flip = bool(order.get("flip", self._flip))
         self._letters = bool(order.get("letters", self._letters))
 
-    def _strengthen(self, order: Mapping[str, Any]) -> None:
-        self._set_strength(order)
-        if self._is_engines_turn():
-            self._show()
+    def _strengths_of(self, order: Mapping[str, Any], has_network: bool) -> list[Strength]:
+        """Those of an order, one for each seat; without any, as before."""
+        texts = order.get("strengths") or [strength.text for strength in self._strengths]
+        if not isinstance(texts, list) or len(texts) != 2:
+            raise RefusedError(f"strengths must be two texts, got {str(texts)[:40]!r}")
+        return [self._strength(text, has_network) for text in texts]
 
-    def _set_strength(self, order: Mapping[str, Any]) -> None:
-        if "simulations" not in order and "seconds" not in order:
-            return
-        simulations, seconds = order.get("simulations"), order.get("seconds")
-        most = self._settings.max_simulations
-        if simulations is not None and not (type(simulations) is int and 1 <= simulations <= most):
-            raise RefusedError(f"simulations must be 1 to {most:,}")
-        limit = self._settings.most_seconds
-        if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds <= limit):
-            raise RefusedError(f"seconds must be more than 0 and at most {limit:g}")
-        if simulations is None and seconds is None:
-            raise RefusedError("a strength needs simulations or seconds")
-        self._limits = Limits(simulations=simulations, seconds=seconds, forced_wins=True)
+    def _strength(self, text: object, has_network: bool = True) -> Strength:
+        most, seconds = self._settings.max_simulations, self._settings.most_seconds
+        return strength(text, has_network, most, seconds)
+
+    @property
+    def _simulations(self) -> int:
+        """Of a hint, and of each position of a review: those of the stronger seat, or the usual."""
+        numbers = [strength.limits.simulations or 0 for strength in self._strengths]
+        return max(self._settings.num_simulations, *numbers)
 
     def _analyse(self, order: Mapping[str, Any]) -> None:
         self._analyses = bool(order.get("on"))
@@ -337,7 +340,7 @@ class Room:
 
     def _new_review(self) -> Review:
         assert self._loaded is not None
-        simulations = min(self._limits.simulations or MOST_REVIEWED, MOST_REVIEWED)
+        simulations = min(self._simulations, MOST_REVIEWED)
         room = min(self._engine.max_simulations, 4 * simulations + self._engine.leaves_per_tree)
         return Review(
             self._thinker_of(self._loaded, replace(self._engine, max_simulations=room)),
@@ -497,6 +500,7 @@ class Room:
                 "resigned": self._resigned,
                 "isOver": whole.is_over or self._resigned is not None,
                 "people": list(self._people),
+                "strengths": [strength.text for strength in self._strengths],
                 "mayMove": self._may_move() and not shown["over"],
                 "engine": self._is_engines_turn(),
                 "paused": self._is_paused,
@@ -526,22 +530,36 @@ class Room:
     def _stop(self) -> None:
         self._turn += 1
         self._hurry.set()
-        if self._thinker is not None:
+        for thinker in filter(None, (self._thinker, *self._noisy.values())):
             with contextlib.suppress(Exception):  # of a search that failed; the page was told
-                self._thinker.stop()
+                thinker.stop()
 
     def _begin(self, purpose: str) -> None:
-        assert self._thinker is not None
         self._stop()
         line, turn = self._here(), self._turn
+        own = self._strengths[line.player]
+        way, limits = own.way, own.limits
+        if purpose == "analysis":
+            way, limits = None, Limits()
+        elif purpose == "hint":
+            way, limits = None, Limits(simulations=self._simulations, forced_wins=True)
+        thinker = self._thinker_for(way)
         self._hurry = hurry = threading.Event()
         watches = purpose == "move" and not self._people
         began = time.monotonic()
         self._hints = purpose != "move"
-        self._thinker.set_line(line)
+        shows = self._hints or self._analyses  # a table, with points where it has them
+        predicts = () if thinker.predictor is None else thinker.predictor.predicts
+        thinker.set_line(line)
+        if way is not None:
+            thinker.forget()  # a level is as strong as stated, whatever was searched before
+
+        def report(thought: Thought) -> None:
+            if way is None or way.noise < DRAWN:
+                self._report(thought, turn)
 
         def done(thought: Thought) -> None:
-            self._report(thought, turn)
+            report(thought)
             best = thought.best
             if watches:  # at a pace that one can follow
                 hurry.wait(max(0.0, began + WATCHED - time.monotonic()))
@@ -556,14 +574,29 @@ class Room:
         rest = self._settings.report_seconds
         if self._shelf.pace is not None and self._shelf.pace.is_behind:
             rest *= SPARING  # simulations for all come first
-        self._thinker.start(
-            Limits() if purpose == "analysis" else self._limits,
-            on_report=lambda thought: self._report(thought, turn),
+        thinker.start(
+            limits,
+            on_report=report,
             on_done=done,
             on_error=failed,
             report_seconds=rest,
-            predictions=MOST_PREDICTED,
+            predictions=view.ROWS if shows and "score" in predicts else ROOT_ALONE,
         )
+
+    def _thinker_for(self, way: Way | None) -> Thinker:
+        """What searches in this way; levels that change the policy have trees of their own."""
+        assert self._thinker is not None
+        assert self._loaded is not None
+        if way is None or not way.noise:
+            return self._thinker
+        if way not in self._noisy:
+            game, evaluator, _ = self._loaded
+            room = way.simulations + max(64, 2 * self._engine.leaves_per_tree)
+            self._noisy[way] = self._thinker_of(
+                Loaded(game, evaluator_for(way, game, evaluator)),
+                replace(self._engine, max_simulations=room),
+            )
+        return self._noisy[way]
 
     def _report(self, thought: Thought, turn: int) -> None:
         """Show a thought; on the engine's thread, which `_stop` waits for."""

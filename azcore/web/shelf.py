@@ -6,8 +6,8 @@ import contextlib
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ from azcore.engine.server import Loaded
 from azcore.errors import AzcoreError, SettingError
 from azcore.game import Game
 from azcore.game.contract import PLAIN_FORM
+from azcore.game.faults import game_faults
 from azcore.game.registry import installed_games, unprepared
-from azcore.pictures import title_of
+from azcore.pictures import draw, title_of
 from azcore.report.tables import cell, count, last_of_each, read_rows
 from azcore.search.evaluators import Evaluator
 from azcore.storage.checkpoint import KEY, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
+from azcore.web.levels import claims
 from azcore.web.pace import Pace
 from azcore.web.shared import SharedEvaluator
 
@@ -44,6 +46,9 @@ class Entry:
         run: of which it is a checkpoint; empty: of none.
         step: optimizer steps of the checkpoint; None: it is of no run.
         seconds: how long the run had been going on; None: its table does not say.
+        settings: of the game, where they are not its usual ones.
+        summary: of the rules.
+        claims: what its levels have scored, by level.
     """
 
     name: str
@@ -54,6 +59,9 @@ class Entry:
     run: str = ""
     step: int | None = None
     seconds: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    summary: str = ""
+    claims: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -148,6 +156,19 @@ class Shelf:
 
         threading.Thread(target=work, daemon=True).start()
 
+    def picture(self, name: str) -> str:
+        """The initial position of a player's game as SVG.
+
+        Raises:
+            AzcoreError: there is no such player, or no picture of its game.
+        """
+        entry = self.entry(name)
+        if entry.group == "runs":  # settings of strangers
+            raise SettingError(f"{name[:80]!r} is a run, which has no picture")
+        game = unprepared(entry.game, **entry.settings)
+        with game_faults():
+            return draw(game, game.initial_state()).svg
+
     def _age(self, entry: Entry) -> float:
         """When its file was written, since a run writes its last checkpoint again and again."""
         if entry.group != "runs":
@@ -165,10 +186,12 @@ class Shelf:
         return str(self._runs / text) if story == text else story
 
     def _shipped(self) -> list[Entry]:
-        return [
-            _entry(f"{WORD}/{name}", path, "pretrained network", "shipped")
-            for name, path in shipped().items()
-        ]
+        found = []
+        for name, path in shipped().items():
+            entry = _entry(f"{WORD}/{name}", path, "pretrained network", "shipped")
+            game = unprepared(entry.game, **entry.settings)
+            found.append(replace(entry, summary=game.summary, claims=claims(path)))
+        return found
 
     def _of_runs(self) -> list[Entry]:
         """The last checkpoint of each run and those that were rated, newest run first; stories."""
@@ -231,6 +254,7 @@ class Shelf:
                     title=in_words(game.name, game.settings),
                     player="search without a network",
                     group="search",
+                    summary=game.summary,
                 )
             )
         return found
@@ -255,7 +279,13 @@ def _entry(name: str, path: Path, player: str, group: str) -> Entry:
     title = in_words(identity["name"], identity["settings"])
     step = checkpoint["global_step"] if group == "runs" else None
     return Entry(
-        name=name, game=identity["name"], title=title, player=player, group=group, step=step
+        name=name,
+        game=identity["name"],
+        settings=identity["settings"],
+        title=title,
+        player=player,
+        group=group,
+        step=step,
     )
 
 

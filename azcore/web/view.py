@@ -122,6 +122,7 @@ def thought(game: Game, found: Thought, *, layer: str, flip: bool) -> Plain:
 
 
 def _row(game: Game, state: Any, variation: Variation, total: int) -> Plain:
+    seen = variation.prediction
     return {
         "action": variation.action,
         "text": game.action_to_notation(state, variation.action),
@@ -129,6 +130,7 @@ def _row(game: Game, state: Any, variation: Variation, total: int) -> Plain:
         "share": round(variation.visits / total, 4),
         "prior": round(variation.prior, 4),
         "value": round(variation.value, 3) if variation.visits else None,
+        "points": None if seen is None or seen.score is None else round(float(seen.score), 1),
         "line": along(game, state, variation.actions),
     }
 

@@ -37,6 +37,7 @@ class Chess(CompiledGame):
         super().__init__(
             Facts(
                 name="chess",
+                summary="Checkmate the opponent's king: attack it so that it cannot escape.",
                 version=1,
                 settings={"max_plies": max_plies},
                 num_actions=64 * rules.NUM_PLANES,

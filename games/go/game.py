@@ -73,6 +73,7 @@ class Go(CompiledGame):
         super().__init__(
             Facts(
                 name="go",
+                summary="Surround points, capture stones without liberties; the larger area wins.",
                 version=1,
                 settings={
                     "board_size": board_size,

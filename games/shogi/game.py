@@ -41,6 +41,7 @@ class Shogi(CompiledGame):
         super().__init__(
             Facts(
                 name="shogi",
+                summary="Checkmate the king; captured pieces change sides and can be dropped back.",
                 version=1,
                 settings={"max_plies": max_plies, "entering_king": entering_king},
                 num_actions=rules.NUM_ACTIONS,

@@ -96,6 +96,7 @@ class TicTacToe(CompiledGame):
         super().__init__(
             Facts(
                 name="tic_tac_toe",
+                summary="Take turns to mark a cell; three marks in a row, column or diagonal win.",
                 version=1,
                 settings={},
                 num_actions=9,

@@ -39,6 +39,7 @@ class TicTacToePlain(Game):
         super().__init__(
             Facts(
                 name="tic_tac_toe_plain",
+                summary="Take turns to mark a cell; three marks in a row, column or diagonal win.",
                 version=1,
                 settings={},
                 num_actions=9,

@@ -133,6 +133,7 @@ def test_many_draws_are_doubted() -> None:
     [
         ("version", "1", "version must be a number above 0, got '1'"),
         ("observation_maximum", 12, "observation_maximum must be 2 whole numbers .*, got 12"),
+        ("summary", "two\nlines", "summary must be one line of at most 160 characters, got 'two"),
     ],
 )
 def test_facts_of_another_type_are_named(fact: str, value: Any, says: str) -> None:

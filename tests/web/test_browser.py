@@ -90,10 +90,23 @@ def page_fixture(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
 def begin(page: Any, place: str, player: str, people: str | None = None) -> None:
     page.goto("about:blank")
     page.goto(f"http://{place}/")
-    page.click(f'[data-player="{player}"]')
+    choose(page, player)
     page.wait_for_selector("#board svg")
     if people is not None:
-        page.select_option("#people", people)
+        sit(page, people)
+
+
+def choose(page: Any, player: str) -> None:
+    """Play what a card of the first view offers; those without a network are in a list of more."""
+    if player.startswith("search/"):
+        page.click("#more-games > summary")
+    page.click(f'[data-player="{player}"]')
+
+
+def sit(page: Any, people: str) -> None:
+    """Take these seats, and leave the others to the engine."""
+    for seat in "01":
+        page.select_option(f"#seat-{seat}", "you" if seat in people else "16")
 
 
 def click(page: Any, *names: str) -> None:
@@ -115,7 +128,7 @@ def shown(page: Any) -> tuple[int, str, str, bool, str]:
     return (
         page.locator("#moves li").count(),
         page.locator("#moves [aria-current]").inner_text(),
-        page.input_value("#strength"),
+        page.input_value("#seat-1"),
         page.is_checked("#analyse"),
         page.input_value("#layer"),
     )
@@ -127,18 +140,20 @@ def test_nothing_of_a_game_is_lost(page: Any, place: str) -> None:
     for number, point in enumerate(("E5", "C3", "G7", "C7"), 1):
         click(page, point)
         moves(page, number)
-    page.select_option("#strength", "[50,null]")
+    page.select_option("#seat-1", "50")
+    page.select_option("#seat-1", "you")
     page.select_option("#layer", "prior")
     page.check("#analyse")
     page.keyboard.press("f")
     for _ in range(2):  # faster than the server answers
         page.keyboard.press("ArrowLeft")
     page.locator("#moves [aria-current]", has_text="C3").wait_for()
-    before = (4, "2C3", "[50,null]", True, "prior")
+    before = (4, "2C3", "you", True, "prior")
     assert shown(page) == before
     page.reload()
     assert shown(page) == before
     assert "flip=1" in page.url
+    assert "strength=medium%2C50" in page.url  # of each seat, though people have both
     assert page.locator(".az-board text").first.text_content() != "A"  # turned
     page.keyboard.press("i")
     page.locator("#edges tbody tr").nth(3).wait_for()
@@ -176,6 +191,21 @@ def test_nothing_of_a_game_is_lost(page: Any, place: str) -> None:
     assert moves(page, 5)[-1] == "E3"
 
 
+@ON_A_PHONE_TOO
+def test_a_card_says_what_a_level_does_and_begins_with_it(page: Any, place: str) -> None:
+    page.goto(f"http://{place}/")
+    card = page.locator(".card", has=page.locator('[data-player="pretrained/go9"]'))
+    assert "larger area wins" in card.inner_text()
+    assert card.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)")
+    card.locator("select").select_option("easy")
+    assert "Draws moves from the network's policy. Scored " in card.inner_text()
+    card.locator("button").click()
+    click(page, "E5")
+    moves(page, 2)
+    assert (page.input_value("#seat-0"), page.input_value("#seat-1")) == ("you", "easy")
+    assert "strength=easy" in page.url
+
+
 def test_a_server_that_is_silent_or_gone_is_told_of(page: Any, place: str) -> None:
     held: dict[str, Any] = {"silent": False}
 
@@ -210,7 +240,7 @@ def test_a_link_that_leads_nowhere_says_so(page: Any, place: str) -> None:
         page.goto("about:blank")
         page.goto(f"http://{place}/#{link}")
         page.locator("#message", has_text=says).wait_for()
-        page.locator('[data-player="search/go"]').wait_for()
+        page.locator('[data-player="search/go"]').wait_for(state="attached")
         assert not page.is_visible("#status")
 
 
@@ -319,7 +349,6 @@ def test_a_whole_game_of_tic_tac_toe_by_mouse(page: Any, place: str) -> None:
 def test_a_review_lists_mistakes_that_are_tried_again(page: Any, place: str) -> None:
     page.goto(f"http://{place}/#player=search/tic_tac_toe&moves=a1+b2+b1+a3+c1&people=01")
     page.locator("#status", has_text="X wins").wait_for()
-    page.select_option("#strength", "[200,null]")
     page.click("#review")
     page.locator("#mistakes li", has_text="4 a3").wait_for()
     page.locator("#reviewed", has_text="tenth of the winning chance").wait_for()
@@ -405,6 +434,13 @@ def test_inside_a_search_step_by_step(page: Any, place: str) -> None:
     page.locator("#paper", has_text="Danihelka").wait_for()
     page.check("#unturned")
     page.locator("#story", has_text="nobody turns the sign").wait_for()
+    best = page.locator("#rivals p").first.inner_text().split(",")[0].split()[-1]
+    top = page.locator("#rivals table").first.locator("tbody tr").first.inner_text()
+    assert f"▸ {best}" in top or f", {best} has the highest g" in page.inner_text("#rivals")
+    page.select_option("#audience", "pupil")
+    assert page.locator("#heads").inner_text().split("\t")[:2] == ["Move", "Visits"]
+    assert not page.is_visible("#changes")
+    assert "?for=pupil#" in page.url
     page.click("#back-to-game")
     assert moves(page, 2) == ["a1", "b2"]
 
@@ -439,12 +475,12 @@ def test_a_plugin_without_a_board_by_its_list(page: Any, place: str) -> None:
 def test_a_picked_piece_stays_picked_when_the_seats_change(page: Any, place: str) -> None:
     begin(page, place, "search/chess", "01")
     click(page, "e2")
-    page.select_option("#people", "0")
+    sit(page, "0")
     page.wait_for_timeout(500)
     click(page, "e4")
     moves(page, 2)
     assert "12" not in page.inner_text("#who")  # no limits of the search or of the rules
-    page.select_option("#people", "1")  # the board turns to whoever plays
+    sit(page, "1")  # the board turns to whoever plays
     page.locator('[data-click="e1"][y^="1"]').wait_for(state="attached")
 
 

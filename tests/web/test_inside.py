@@ -72,7 +72,7 @@ def searched(moves: list[str], simulations: int, **changed: Any) -> Any:
 def test_the_numbers_are_those_of_the_search(place: str) -> None:
     with visit(place) as visitor:
         moves = ["a1", "b2", "c3"]
-        begun = visitor.open(moves=moves)
+        begun, marked = visitor.open(moves=moves), []
         assert (begun["at"], begun["of"], begun["last"]) == (0, 40, None)
         for at in range(1, 41):
             shown = visitor.ask(do="jump", at=at)
@@ -84,6 +84,11 @@ def test_the_numbers_are_those_of_the_search(place: str) -> None:
                 for step in steps
             )
             assert shown["node"]["visits"] == at + 1
+            for edge in shown["node"]["edges"]:  # the next choice keeps its share
+                if edge["next"] and edge["n"]:
+                    assert f">{100 * edge['n'] / at:.0f}?<" in shown["svg"]
+                    marked.append(edge["text"])
+        assert marked
         game, state, result = searched(moves, 40)
         edges = {edge["action"]: edge for edge in shown["node"]["edges"]}
         for action, visits, q, prior in zip(

@@ -119,7 +119,7 @@ def test_a_game_is_opened_where_it_was_left(page: Page) -> None:
 def test_a_game_is_reviewed_and_its_mistakes_are_tried_again(page: Page) -> None:
     """O does not block c1, and X wins there; however weak the search, the game shows it."""
     game: dict[str, Any] = {"people": [0, 1], "moves": ["a1", "b2", "b1", "a3", "c1"]}
-    page.open("search/tic_tac_toe", **game, simulations=200)
+    page.open("search/tic_tac_toe", **game, strengths=["200", "200"])
     page.tell({"do": "review"})
     told = [page.hear("reviewed", ply=ply) for ply in range(6)]
     assert [len(message["values"]) for message in told] == [1, 2, 3, 4, 5, 6]
@@ -174,8 +174,18 @@ def test_analysis_goes_on_until_it_is_turned_off(page: Page) -> None:
         page.socket.recv(timeout=1)
 
 
+def test_moves_have_points_if_the_network_predicts_the_score(page: Page) -> None:
+    page.open("pretrained/go5", people=[0, 1], moves=["pass", "C3", "pass", "B2", "pass", "D4"])
+    page.tell({"do": "hint"})
+    thought = page.hear("thought")
+    tried = [row["points"] for row in thought["rows"] if row["visits"]]
+    assert len(tried) > 2
+    assert all(points < 0 for points in tried)  # of black, who is to move and has lost
+    assert thought["score"] < 0
+
+
 def test_a_hint_interrupts_an_analysis_and_no_engine(page: Page) -> None:
-    position = page.open("search/go", people=[0, 1], simulations=20)
+    position = page.open("search/go", people=[0, 1], strengths=["20", "20"])
     page.tell({"do": "analyse", "on": True})
     page.hear("thought")
     page.tell({"do": "hint"})
@@ -183,8 +193,7 @@ def test_a_hint_interrupts_an_analysis_and_no_engine(page: Page) -> None:
     while page.hear("thought")["simulations"] < heard + 2000:  # more than a hint has
         pass
     page.tell({"do": "analyse", "on": False})
-    page.tell({"do": "strength", "seconds": 10})
-    page.tell({"do": "seats", "people": [0]})
+    page.tell({"do": "seats", "people": [0], "strengths": ["10s", "10s"]})
     page.play(position, "E5")
     page.hear("position", ply=1)
     page.tell({"do": "hint"})
@@ -193,7 +202,7 @@ def test_a_hint_interrupts_an_analysis_and_no_engine(page: Page) -> None:
 
 
 def test_seats_strength_and_resigning(page: Page) -> None:
-    page.open("search/go", people=[1], simulations=8)
+    page.open("search/go", people=[1], strengths=["8", "8"])
     assert page.hear("position", ply=1)["mayMove"]
     page.tell({"do": "resign"})
     position = page.hear("position")
@@ -202,6 +211,20 @@ def test_seats_strength_and_resigning(page: Page) -> None:
     assert "RE[B+R" in page.hear("file")["text"]
     page.tell({"do": "seats", "people": [0, 1]})
     assert page.hear("position")["people"] == [0, 1]
+
+
+def test_each_seat_has_its_level_and_a_beginner_has_no_opinion(page: Page) -> None:
+    first = set()
+    for _ in range(4):
+        page.open("search/go", people=[1], strengths=["beginner", "full"])
+        first.add(page.hear("position", ply=1)["moves"][0])
+    assert len(first) > 1  # by chance
+    assert all(message["what"] != "thought" for message in page.heard)
+    page.tell({"do": "seats", "people": [0], "strengths": ["beginner", "hard"]})
+    position = page.hear("position", ply=2)
+    assert position["strengths"] == ["beginner", "hard"]
+    thoughts = [message for message in page.heard if message["what"] == "thought"]
+    assert {thought["simulations"] for thought in thoughts} >= {400}
 
 
 def test_saved_games_and_positions_are_read_back(page: Page) -> None:
@@ -242,10 +265,11 @@ def test_what_others_write_is_read_as_far_as_it_can_be(page: Page) -> None:
         ({"do": "undo"}, "nothing to take back"),
         ({"do": "look", "layer": "x"}, "must be one of none"),
         ({"do": "seats", "people": [2]}, "each 0 or 1"),
-        ({"do": "strength", "simulations": 0}, "1 to 50,000"),
-        ({"do": "strength", "simulations": 10**9}, "1 to 50,000"),
-        ({"do": "strength", "seconds": float("nan")}, "at most 60"),
-        ({"do": "strength", "seconds": 1e9}, "at most 60"),
+        *(
+            ({"do": "seats", "people": [0], "strengths": ["easy", wrong]}, "got " + repr(wrong))
+            for wrong in ("0", "50001", "99999999999", "nans", "61s", "0s", "hardest", "")
+        ),
+        ({"do": "seats", "people": [0], "strengths": ["easy"]}, "must be two texts"),
         ({"do": "load", "text": "(;nonsense"}, "cannot be read"),
         ({"do": "load", "text": ""}, "1 to 200,000 characters"),
         ({"do": "save", "format": "pdf"}, "one of sgf, got 'pdf'"),
@@ -336,7 +360,7 @@ def test_nothing_outside_the_page_is_served(place: str) -> None:
 
 
 def test_players_are_listed_without_plain_twins(place: str) -> None:
-    names = [player["name"] for player in json.loads(answer(place, "/players.json")[1])]
+    names = [player["name"] for player in json.loads(answer(place, "/players.json")[1])["players"]]
     assert "pretrained/go9" in names
     assert "search/chess" in names
     assert not [name for name in names if name.endswith("_plain")]
@@ -574,7 +598,7 @@ def test_what_an_engine_decided_too_late_is_not_played(compose: Compose, tmp_pat
         send=told.append,
         later=decided.put,
     )
-    order = {"do": "open", "player": "search/tic_tac_toe", "people": [0], "simulations": 20}
+    order = {"do": "open", "player": "search/tic_tac_toe", "people": [0], "strengths": ["20", "20"]}
     room.do({**order, "moves": ["b2"]})
     late = decision(decided, room)
     room.do({"do": "undo"})
@@ -617,7 +641,7 @@ def test_a_closed_room_is_freed_without_the_cyclic_collector(
         inside = Inside(shelf=shelf, search=search, gumbel=None, send=told.put)
         sessions = (room, inside, Sees(shelf=shelf, send=told.put))
         for session in sessions:
-            session.do({**order, "simulations": 20})
+            session.do({**order, "simulations": 20, "strengths": ["20", "20"]})
             session.do({"do": "nothing that is known"})
         room.do({"do": "hint"})
         room.do(decision(decided, room))

@@ -34,6 +34,7 @@ from conftest import compose
 from web_kit import Page, served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
 WIDTHS = pytest.mark.parametrize("width", [1280, 390])
 SMALL = (
     "trainer.max_steps=20",
@@ -96,7 +97,7 @@ def browsing(width: int, **options: Any) -> Iterator[Any]:
 
 
 def test_checkpoints_of_a_run_with_their_times(place: str, runs: Path) -> None:
-    players = json.loads(get(place, "/players.json"))
+    players = json.loads(get(place, "/players.json"))["players"]
     found = [player for player in players if player["run"] == "noughts"]
     rated = RunDirectory(runs / "noughts").step_checkpoints()
     assert [player["step"] for player in found] == sorted({*rated, 20})
@@ -406,3 +407,33 @@ def test_runs_side_by_side_and_saved_as_a_file(place: str, tmp_path: Path, width
         page.locator("input[value=evaluations]").check(force=True)
         page.locator('svg[aria-label*="over evaluations of networks"]').first.wait_for()
         page.locator("tr", has_text="Actions there are").get_by_text("10").wait_for()
+
+
+VIEWS = {  # and what is there once a view is complete
+    "": ".card img",
+    "#player=search/tic_tac_toe&moves=b2+a1&people=01&analysis=1": "#rows tbody tr",
+    "inside#player=search/tic_tac_toe&moves=b2": "#edges tbody tr",
+    "watch#run=noughts&run=go3": "#films figure svg",
+    "side-by-side?run=noughts&run=go3": "#films figure svg",
+}
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.skipif(not AXE.exists(), reason="`npm install` was not run in tests/web")
+def test_nothing_stands_in_the_way_of_anybody(place: str) -> None:
+    """By the rules of axe-core, in light and dark colours."""
+    found = []
+    with browsing(1280) as page:
+        for view, complete in VIEWS.items():
+            page.goto("about:blank")
+            page.goto(f"http://{place}/{view}")
+            page.locator(complete).first.wait_for()
+            page.evaluate(AXE.read_text())
+            for theme, rules in (("light", None), ("dark", ["color-contrast"])):
+                page.emulate_media(color_scheme=theme)
+                told = page.evaluate("rules => axe.run(rules ? { runOnly: rules } : {})", rules)
+                for fault in told["violations"]:
+                    if fault["impact"] in ("serious", "critical"):
+                        where = [node["target"] for node in fault["nodes"]][:3]
+                        found.append((view, theme, fault["id"], *where))
+    assert not found

@@ -300,6 +300,12 @@ def test_a_run_that_goes_on_in_a_browser(place: str, runs: Path, width: int) -> 
         write(runs / "deep/table", 9)
         row.get_by_text("90", exact=True).wait_for()
         page.locator(f'[data-chart=policy_loss] svg:not([aria-label="{before}"])').wait_for()
+        chart.hover()
+        note = page.locator("[data-chart=policy_loss] .note p").first
+        assert note.inner_text().startswith("deep/table, ")
+        page.mouse.move(0, 0)
+        times = "import('/static/chart.js').then(it => [-3700, 0.31, 59.9, 95, 3700].map(it.time))"
+        assert page.evaluate(times) == ["−3.7k s", "0.31 s", "59 s", "1:35 min", "1:01 h"]
         page.locator("[data-run=true]").check()
         page.locator("[data-chart=rating] svg").wait_for()
         page.check("input[value=evaluations]")

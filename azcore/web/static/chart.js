@@ -16,12 +16,13 @@ export function short(value) {
   for (const [unit, letter] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']]) {
     if (size >= unit) return `${value < 0 ? '−' : ''}${+(size / unit).toPrecision(3)}${letter}`
   }
-  return `${value < 0 ? '−' : ''}${+size.toPrecision(3)}`
+  return `${value < 0 ? '−' : ''}${+size.toPrecision(3)}`.replace('e-', 'e−')
 }
 
 export function time(seconds) {
+  if (seconds < 10) return `${short(seconds)} s`
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
-  return hours ? `${hours}:${String(minutes).padStart(2, '0')} h` : seconds >= 60 ? `${minutes}:${String(Math.floor(seconds % 60)).padStart(2, '0')} min` : `${Math.round(seconds)} s`
+  return hours ? `${hours}:${String(minutes).padStart(2, '0')} h` : seconds >= 60 ? `${minutes}:${String(Math.floor(seconds % 60)).padStart(2, '0')} min` : `${Math.floor(seconds)} s`
 }
 
 function ticks(low, high, wanted) {
@@ -44,7 +45,7 @@ export function draw(host, spec) {
   const ys = curves.flatMap(curve => curve.points.flatMap(point => point.slice(1)))
   let [first, last] = [Math.min(...xs), Math.max(...xs)]
   let [low, high] = [spec.fromZero ? Math.min(0, ...ys) : Math.min(...ys), Math.max(...ys)]
-  if (!(last > first)) { first -= 1; last += 1 }
+  if (!(last > first)) { first = Math.min(0, first); last = Math.max(first + 1, last) }  // one point: from the beginning to it
   if (!(high > low)) { const room = Math.abs(high) * 0.1 || 1; high += room; if (!spec.fromZero) low -= room }
   const { step } = ticks(low, high, 4)
   low = Math.floor(low / step + 1e-6) * step

@@ -6,6 +6,10 @@ const SVG = 'http://www.w3.org/2000/svg'
 const TOTALS = [16, 50, 100, 200, 400, 1000]
 const RULES = { puct: 'PUCT', gumbel: 'Gumbel' }
 const number = (value, digits = 3) => (value < 0 ? '−' : '') + Math.abs(value).toFixed(digits)
+// A value for a player in words, for those who are not used to numbers.
+const inWords = value => value > 0.6 ? 'winning' : value > 0.15 ? 'better' : value >= -0.15 ? 'even' : value >= -0.6 ? 'worse' : 'losing'
+const isForPupils = () => $('audience').value === 'pupil'
+const judged = value => isForPupils() ? `“${inWords(value)}”` : signed(value)
 const capital = text => text.charAt(0).toUpperCase() + text.slice(1)
 const signed = value => (value > 0 ? '+' : '') + number(value)
 const ALPHAZERO = ['Silver et al. 2018, the search of AlphaZero', 'https://doi.org/10.1126/science.aar6404']
@@ -70,8 +74,8 @@ function showStory({ last, at, told, turns, hasNetwork }) {
     return
   }
   const way = last.steps.map(step => step.text).join(', ')
-  const judged = last.over ? 'The game is over there: the rules say' : told ? 'You said' : hasNetwork ? 'The network says' : 'Without a network that is'
-  $('story').textContent = `Simulation ${at}: select ${way}. ${judged} ${signed(last.value)} for ${last.seat} there. ` +
+  const judge = last.over ? 'The game is over there: the rules say' : told ? 'You said' : hasNetwork ? 'The network says' : 'Without a network that is'
+  $('story').textContent = `Simulation ${at}: select ${way}. ${judge} ${judged(last.value)} for ${last.seat} there. ` +
     (turns ? 'On the way back each move gets that value in the view of the player who chose it.'
       : 'On the way back nobody turns the sign: every move gets the value of the first player.')
   const body = $('walk').tBodies[0]
@@ -85,8 +89,8 @@ function showStory({ last, at, told, turns, hasNetwork }) {
 function showNode({ node }) {
   $('picture').innerHTML = shown.svg
   $('where').textContent = node.path.length ? `After ${node.texts.join(', ')}` : 'At the root'
-  const judge = node.over ? `Over: ${node.over}.` : `${capital(node.seat)} to move. ${shown.hasNetwork ? 'The network gives it' : 'Without a network it is worth'} ${signed(node.value)}; ` +
-    (node.visits > 1 ? `the mean of all ${node.visits} values from here on is ${signed(node.mean)}.` : 'no simulation went on from here.')
+  const judge = node.over ? `Over: ${node.over}.` : `${capital(node.seat)} to move. ${shown.hasNetwork ? 'The network gives it' : 'Without a network it is worth'} ${judged(node.value)}; ` +
+    (node.visits > 1 ? `the mean of all ${node.visits} values from here on is ${judged(node.mean)}.` : 'no simulation went on from here.')
   $('said').textContent = judge
   const { paper, names, says } = TERMS[node.rule]
   const chosen = node.edges.find(edge => edge.next)
@@ -95,7 +99,7 @@ function showNode({ node }) {
   $('filled').textContent = !chosen ? '' : node.rule === 'puct'
     ? `${chosen.text}: ${number(chosen.terms[0])} + ${number(node.rate)} · ${number(chosen.p)} · √${node.under} / (1 + ${chosen.n}) = ${number(chosen.score)}, the highest`
     : `${chosen.text}: ${number(chosen.terms[0])} ${chosen.terms[1] < 0 ? '−' : '+'} ${number(Math.abs(chosen.terms[1]))} = ${number(chosen.score)}, the highest`
-  $('heads').replaceChildren(...['Move', 'N', 'W', 'Q', 'P', ...(node.rule === 'puct' ? ['U'] : names), 'Score'].map(text => {
+  $('heads').replaceChildren(...(isForPupils() ? ['Move', 'Visits', `For ${node.seat}`] : ['Move', 'N', 'W', 'Q', 'P', ...(node.rule === 'puct' ? ['U'] : names), 'Score']).map(text => {
     const head = document.createElement('th')
     head.scope = 'col'
     head.textContent = text
@@ -108,7 +112,8 @@ function showNode({ node }) {
     row.dataset.action = edge.action
     row.className = edge.next ? 'next' : edge.eligible ? '' : 'out'
     const terms = node.rule === 'puct' ? [edge.terms[1]] : edge.terms
-    cells(row, [(edge.next ? '▸ ' : '') + edge.text, edge.n, number(edge.w, 2), edge.n ? number(edge.q) : `(${number(edge.q)})`, number(edge.p), ...terms.map(term => number(term)), number(edge.score)])
+    if (isForPupils()) cells(row, [(edge.next ? '▸ ' : '') + edge.text, edge.n, edge.n ? inWords(edge.q) : 'not tried'])
+    else cells(row, [(edge.next ? '▸ ' : '') + edge.text, edge.n, number(edge.w, 2), edge.n ? number(edge.q) : `(${number(edge.q)})`, number(edge.p), ...terms.map(term => number(term)), number(edge.score)])
     if (edge.n) {
       row.tabIndex = 0
       const look = () => tell({ do: 'look', path: [...node.path, edge.action] })
@@ -117,21 +122,29 @@ function showNode({ node }) {
     }
   }
   $('hidden').textContent = [
-    node.edges.some(edge => !edge.n) ? 'Q in brackets: assumed, since there was no visit.' : '',
+    !isForPupils() && node.edges.some(edge => !edge.n) ? 'Q in brackets: assumed, since there was no visit.' : '',
     node.hidden ? `${node.hidden} more moves of smaller P are not listed.` : '',
   ].filter(Boolean).join(' ')
+}
+
+function paragraph(text) {
+  return Object.assign(document.createElement('p'), { textContent: text })
 }
 
 function showRivals({ rivals }) {
   $('rivals').replaceChildren(...Object.entries(rivals).map(([rule, found]) => {
     const part = document.createElement('div')
-    const head = document.createElement('p')
-    head.textContent = `${RULES[rule]} would play ${found.best}, value ${signed(found.value)}`
+    const head = paragraph(`${RULES[rule]} would play ${found.best}, value ${judged(found.value)}`)
     const table = document.createElement('table')
-    cells(table.createTHead().insertRow(), ['Move', 'N', rule === 'puct' ? 'Share' : 'π′'])
+    cells(table.createTHead().insertRow(), ['Move', isForPupils() ? 'Visits' : 'N', rule === 'puct' ? 'Share' : 'π′'])
     const body = table.createTBody()
-    for (const [text, visits, share] of found.rows) cells(body.insertRow(), [text, visits, `${(100 * share).toFixed(1)}%`])
+    const rows = found.rows.toSorted((one, other) => other[2] - one[2])
+    for (const [text, visits, share] of rows) cells(body.insertRow(), [(text === found.best ? '▸ ' : '') + text, visits, `${(100 * share).toFixed(1)}%`])
     part.append(head, table)
+    const [most] = rows[0]
+    if (most !== found.best) {  // by Gumbel's rule alone: PUCT plays the most visited move
+      part.append(paragraph(`Of the moves with most visits, ${found.best} has the highest g + log P + σ(Q). π′, which a network learns, compares all moves and leaves out the noise g; it prefers ${most}.`))
+    }
     return part
   }))
 }
@@ -171,11 +184,11 @@ function showTree({ tree, node: here, of }) {
     const group = shape(svg, 'g', { class: `node${node.lit ? ' lit' : ''}${isHere ? ' here' : ''}`, transform: `translate(${x} ${y + 4})`, tabindex: 0, role: 'button' })
     group.dataset.path = node.path.join(' ')
     const name = node.path.length ? node.text : 'root'
-    group.setAttribute('aria-label', `${name}, ${node.n} visits, Q ${number(node.q, 2)}`)
+    group.setAttribute('aria-description', isForPupils() ? 'visits' : 'visits and Q')
     shape(group, 'rect', { class: 'frame', width: BOX[0], height: BOX[1], rx: 5 })
     shape(group, 'rect', { class: 'fill', width: BOX[0] * node.n / Math.max(1, tree.n), height: BOX[1], rx: 5 })
     shape(group, 'text', { x: 6, y: 15, 'font-weight': 650 }, name + (node.over ? ' ∎' : ''))
-    shape(group, 'text', { x: BOX[0] - 5, y: 15, 'text-anchor': 'end', class: 'soft' }, `${node.n}  ${number(node.q, 2)}`)
+    shape(group, 'text', { x: BOX[0] - 5, y: 15, 'text-anchor': 'end', class: 'soft' }, isForPupils() ? node.n : `${node.n}  ${number(node.q, 2)}`)
     if (node.hidden && !node.below.length) shape(svg, 'text', { x: x + BOX[0] + 4, y: y + 19, class: 'soft' }, '…')
     const look = () => tell({ do: 'look', path: node.path })
     group.addEventListener('click', look)
@@ -200,13 +213,18 @@ function options(select, pairs, chosen) {
 // One jump at a time: a slider asks for more of them than a search can go back.
 const ask = () => { if (aim !== null && asked === null) { asked = aim; tell({ do: 'jump', at: aim }) } }
 const go = at => { if (shown) { aim = Math.max(0, Math.min(shown.of, at)); ask() } }
-const here = () => aim ?? shown.at
+const here = () => aim ?? shown?.at ?? 0
 const ACTS = {
   begin: () => go(0), less: () => go(here() - 1), more: () => go(here() + 1), ten: () => go(here() + 10), all: () => go(shown.of),
 }
 for (const [id, act] of Object.entries(ACTS)) $(id).addEventListener('click', act)
 $('at').addEventListener('input', () => go(Number($('at').value)))
 for (const id of ['rule', 'simulations', 'network', 'exploration', 'noise', 'unturned']) $(id).addEventListener('change', () => open(shown?.at ?? 0))
+$('audience').addEventListener('change', () => {
+  document.body.classList.toggle('pupil', isForPupils())
+  history.replaceState(null, '', `?for=${$('audience').value}${location.hash}`)
+  if (shown) show(shown)
+})
 $('own').addEventListener('submit', event => {
   event.preventDefault()
   tell({ do: 'value', value: Number($('own-value').value) })
@@ -218,6 +236,8 @@ addEventListener('keydown', event => {
   if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key]() }
 })
 
+$('audience').value = new URLSearchParams(location.search).get('for') === 'pupil' ? 'pupil' : 'student'
+document.body.classList.toggle('pupil', isForPupils())
 options($('simulations'), TOTALS.map(total => [String(total), String(total)]), '50')
 try {
   position = await positionHere()

@@ -5,14 +5,16 @@ import { Review } from './review.js'
 import { clearThought, showBar, showGraph, showMoves, showThought } from './panels.js'
 
 const $ = id => document.getElementById(id)
-const GROUPS = { shipped: 'Trained networks', runs: 'Your runs', search: 'Search alone, without a network' }
-const STRENGTHS = [[1, null], [16, null], [50, null], [200, null], [800, null], [3200, null], [null, 1], [null, 3], [null, 10]]
+const NUMBERS = ['1', '16', '50', '200', '800', '3200', '1s', '3s', '10s']  // simulations or seconds: strengths besides the levels
+const YOU = 'you'  // the value of a seat without the engine
 const LAYERS = { visits: 'visits', prior: 'policy of the network', line: 'expected line', owner: 'ownership', none: 'nothing' }
 
 const KEPT = 'azcore-game'  // of this browser's storage: the game to continue
 const SLOW = 1500           // ms of waiting, after which the page counts the seconds
 
 let players = []
+let levels = {}       // name, title and description of each, with a network and without
+let strengths = ['medium', 'medium']  // of the seats, where the engine has them
 let room = null
 let opened = null     // what the server said of the game
 let position = null   // and of the position
@@ -51,7 +53,7 @@ function act(action) {
 function enter(game) {
   isOpening = true
   wait('Opening the game')
-  tell({ ...view, ...strength(), on: $('analyse').checked, ...game, do: 'open' })
+  tell({ ...view, strengths, on: $('analyse').checked, ...game, do: 'open' })
 }
 
 // The game as the page knows it: enough to open it again, here or from a link.
@@ -97,9 +99,10 @@ const HEAR = {
     isOpening = false
     opened = message
     $('game-title').textContent = `${message.title} · ${message.who}`
+    $('game-title').hidden = false
     document.title = `${message.title} – azcore`
     $('who').textContent = [message.settings, message.who].filter(Boolean).join(' · ')
-    options($('people'), [['0', message.seats[0]], ['1', message.seats[1]], ['01', 'both sides'], ['', 'none, watch']], null)
+    showSeats(message)
     options($('layer'), Object.entries(LAYERS).filter(([name]) => message.hasBoard && (name !== 'owner' || message.predicts.includes('ownership'))), view.layer)
     showOpponents(message)
     $('files').replaceChildren(...message.formats.map(name => {
@@ -119,7 +122,8 @@ const HEAR = {
     board.show(message)
     if (moved) clearThought()
     face(message)
-    $('people').value = message.people.join('')
+    strengths = message.strengths
+    sit(message)
     $('pause').hidden = message.people.length > 0 || message.isOver
     $('pause').textContent = message.paused ? 'Resume' : 'Pause'
     showStatus()
@@ -173,7 +177,7 @@ const HEAR = {
 function turnAway(why) {
   isOpening = false
   wanted = null
-  $('table').hidden = $('home').hidden = true
+  $('table').hidden = $('home').hidden = $('game-title').hidden = true
   showPlayers()
   complain(`${capital(why)}. Choose another game.`)
 }
@@ -212,7 +216,7 @@ function recall(before) {
 }
 
 function link() {
-  return location.origin + '/' + hashOf({ ...kept(), ...view, flip: isTurned ?? undefined, ...strength(), on: $('analyse').checked })
+  return location.origin + '/' + hashOf({ ...kept(), ...view, flip: isTurned ?? undefined, strengths, on: $('analyse').checked })
 }
 
 // Takes what an address has chosen over into the controls.
@@ -221,10 +225,7 @@ function choose(game) {
   if (game.flip !== undefined) isTurned = game.flip
   $('letters').checked = view.letters
   if (game.on !== undefined) $('analyse').checked = game.on
-  if (!game.simulations && !game.seconds) return
-  const value = JSON.stringify([game.simulations, game.seconds])
-  if (![...$('strength').options].some(option => option.value === value)) $('strength').append(new Option(strengthWords(game), value))
-  $('strength').value = value
+  if (game.strengths) strengths = game.strengths
 }
 
 // Turns a board with movable pieces towards the player.
@@ -295,12 +296,37 @@ function options(select, pairs, chosen) {
   select.replaceChildren(...pairs.map(([value, text]) => new Option(text, value, false, value === chosen)))
 }
 
-function strength() {
-  const [simulations, seconds] = JSON.parse($('strength').value)
-  return { simulations, seconds }
+const numberWords = text => text.endsWith('s') ? `${text.slice(0, -1)} s a move` : `${Number(text).toLocaleString('en')} ${text === '1' ? 'simulation' : 'simulations'}`
+
+// Who has each seat: the visitor, or the engine with a level or a number.
+const SEATS = [$('seat-0'), $('seat-1')]
+
+function showSeats({ seats, levels }) {
+  SEATS.forEach((select, seat) => {
+    $(`seat-${seat}-name`).textContent = capital(seats[seat])
+    const group = (label, pairs) => {
+      const made = Object.assign(document.createElement('optgroup'), { label })
+      made.append(...pairs.map(([value, text]) => new Option(text, value)))
+      return made
+    }
+    select.replaceChildren(new Option('You', YOU), group('Levels', levels.map(([name, title, what]) => [name, `${title} · ${what}`])), group('By number', NUMBERS.map(text => [text, numberWords(text)])))
+  })
 }
 
-const strengthWords = ({ simulations, seconds }) => simulations ? `${simulations.toLocaleString('en')} simulations` : `${seconds} s a move`
+function sit({ people, strengths }) {
+  SEATS.forEach((select, seat) => {
+    const value = people.includes(seat) ? YOU : strengths[seat]
+    if (![...select.options].some(option => option.value === value)) select.lastChild.append(new Option(numberWords(value), value))
+    select.value = value
+  })
+}
+
+function takeSeats() {
+  const people = [0, 1].filter(seat => SEATS[seat].value === YOU)
+  if (people.join() !== position.people.join()) isTurned = null
+  strengths = SEATS.map((select, seat) => select.value === YOU ? strengths[seat] : select.value)
+  tell({ do: 'seats', people, strengths })
+}
 
 function go(ply) {
   aim = Math.max(0, Math.min(position.moves.length, ply))
@@ -367,11 +393,7 @@ $('analyse').addEventListener('change', () => {
   tell({ do: 'analyse', on: $('analyse').checked })
   history.replaceState(history.state, '', link())
 })
-$('people').addEventListener('change', () => { isTurned = null; tell({ do: 'seats', people: [...$('people').value].map(Number) }) })
-$('strength').addEventListener('change', () => {
-  tell({ do: 'strength', ...strength() })
-  history.replaceState(history.state, '', link())
-})
+for (const select of SEATS) select.addEventListener('change', takeSeats)
 $('opponent').addEventListener('change', () => open({ ...kept(), player: $('opponent').value }))
 
 const KEYS = {
@@ -454,32 +476,49 @@ function continued() {
   return [card]
 }
 
-function showPlayers() {
-  $('start').hidden = false
-  const parts = []
-  for (const [group, words] of Object.entries(GROUPS)) {
-    const members = players.filter(player => player.group === group)
-    if (!members.length) continue
-    const title = document.createElement('h2')
-    title.textContent = words
-    const cards = document.createElement('div')
-    cards.className = 'cards'
-    const runs = new Set(members.map(player => player.run))
-    if (group === 'runs') for (const run of runs) cards.append(runCard(run))
-    else for (const player of members) {
-      const card = document.createElement('button')
-      card.className = 'card'
-      card.dataset.player = player.name
-      card.append(element('b', player.title), element('span', player.player))
-      card.addEventListener('click', () => open({ player: player.name, people: [0], moves: [] }))
-      cards.append(card)
-    }
-    parts.push(title, cards)
-  }
-  $('players').replaceChildren(...continued(), ...parts)
+// A game with what plays it: how it begins, its rules in a sentence, and how strong the opponent is.
+function gameCard(player) {
+  const card = document.createElement('div')
+  card.className = 'card game'
+  const picture = Object.assign(document.createElement('img'), { src: `/board.svg?player=${encodeURIComponent(player.name)}`, alt: '', loading: 'lazy' })
+  picture.addEventListener('error', () => picture.remove())
+  const level = document.createElement('select')
+  const words = Object.fromEntries(levels[player.group].map(([name, , what]) => [name, [what, player.claims[name]].filter(Boolean).map(capital).join('. ')]))
+  options(level, levels[player.group], strengths[1])
+  const label = element('label', 'Opponent ')
+  label.append(level)
+  const claim = element('span', '')
+  level.onchange = () => { claim.textContent = words[level.value] ?? '' }
+  level.onchange()
+  const play = element('button', 'Play')
+  play.className = 'main'
+  play.dataset.player = player.name
+  play.ariaLabel = `Play ${player.title}`
+  play.addEventListener('click', () => open({ player: player.name, people: [0], moves: [], strengths: [level.value, level.value] }))
+  card.append(picture, element('h2', player.title), element('p', player.summary), label, claim, play)
+  return card
 }
 
-options($('strength'), STRENGTHS.map(pair => [JSON.stringify(pair), strengthWords({ simulations: pair[0], seconds: pair[1] })]), '[200,null]')
+function cards(members) {
+  const made = document.createElement('div')
+  made.className = 'cards'
+  made.append(...members)
+  return made
+}
+
+function showPlayers() {
+  $('start').hidden = false
+  const of = group => players.filter(player => player.group === group)
+  const runs = [...new Set(of('runs').map(player => player.run))]
+  const more = document.createElement('details')
+  more.id = 'more-games'
+  more.open = !of('shipped').length
+  more.append(element('summary', 'More: search without a network'), cards(of('search').map(gameCard)))
+  $('players').replaceChildren(
+    ...continued(), cards(of('shipped').map(gameCard)),
+    ...runs.length ? [element('h2', 'Your runs'), cards(runs.map(runCard))] : [], more)
+}
+
 addEventListener('hashchange', () => {
   const game = gameIn(location.hash)
   if (game) open(game)
@@ -490,7 +529,7 @@ if (!gameIn(location.hash)) {
   $('players').textContent = 'Looking for networks and runs ...'
 }
 try {
-  players = await (await fetch('/players.json')).json()
+  ({ players, levels } = await (await fetch('/players.json')).json())
   const game = gameIn(location.hash)
   if (game) open(game)
   else showPlayers()

@@ -2,6 +2,7 @@
 
 const percent = part => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)}%`
 const signed = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(2)
+const points = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(1)
 const $ = id => document.getElementById(id)
 
 // value: of seat 0, -1 to +1; the game's seats with their colours; chances: win, draw and loss of seat 0, if the network says them.
@@ -32,10 +33,12 @@ export function showThought(thought, seats, onPoint, onPlay) {
   if (thought.full) parts.push('the tree is full')
   $('thought').textContent = parts.join(' · ')
   const body = $('rows').tBodies[0]
+  const hasPoints = thought.rows.some(row => row.points !== null)
+  $('points').hidden = !hasPoints
   body.replaceChildren(...thought.rows.map(row => {
     const line = document.createElement('tr')
     line.tabIndex = 0
-    const cells = [row.text, row.visits.toLocaleString('en'), percent(row.prior), row.value === null ? '' : signed(row.value), row.line.slice(1).join(' ')]
+    const cells = [row.text, row.visits.toLocaleString('en'), percent(row.prior), row.value === null ? '' : signed(row.value), ...hasPoints ? [row.points === null ? '' : points(row.points)] : [], row.line.slice(1).join(' ')]
     for (const text of cells) line.insertCell().textContent = text
     const share = document.createElement('span')
     share.className = 'share'

@@ -87,11 +87,11 @@ export function gameIn(hash) {
   const held = new URLSearchParams(hash.slice(1))
   if (!held.get('player')) return null
   const moves = held.get('moves')?.split(' ') ?? []
-  const seconds = held.get('strength')?.endsWith('s') ? number(held.get('strength').slice(0, -1)) : undefined
+  const [first, second = first] = held.get('strength')?.split(',') ?? []
   return {
     player: held.get('player'), start: held.get('start'), moves, ply: number(held.get('ply')) ?? moves.length,
     people: [...(held.get('people') ?? '0')].map(Number), resigned: number(held.get('resigned')) ?? null,
-    ...(held.has('strength') ? { simulations: seconds ? null : number(held.get('strength')), seconds: seconds ?? null } : {}),
+    ...(first ? { strengths: [first, second] } : {}),
     ...(held.has('flip') ? { flip: held.get('flip') === '1' } : {}),
     letters: held.has('letters'), layer: held.get('layer') ?? 'visits', on: held.has('analysis'),
   }
@@ -106,7 +106,7 @@ export function hashOf(game) {
   put('ply', game.ply, game.moves.length)
   held.set('people', game.people.join(''))
   put('resigned', game.resigned)
-  put('strength', game.seconds ? `${game.seconds}s` : game.simulations)
+  put('strength', [...new Set(game.strengths)].join(','))
   put('flip', game.flip === undefined ? undefined : Number(game.flip))
   put('letters', game.letters ? 1 : 0, 0)
   put('layer', game.layer, 'visits')
@@ -116,7 +116,7 @@ export function hashOf(game) {
 
 // The position that an address shows, for pages that look into one; its first player if it holds no game.
 export async function positionHere() {
-  const game = gameIn(location.hash) ?? { player: (await (await fetch('/players.json')).json())[0].name, start: null, moves: [], ply: 0, people: [0] }
+  const game = gameIn(location.hash) ?? { player: (await (await fetch('/players.json')).json()).players[0].name, start: null, moves: [], ply: 0, people: [0] }
   document.getElementById('back-to-game').href = `/${gameIn(location.hash) ? location.hash : hashOf(game)}`
   return { player: game.player, start: game.start, moves: game.moves.slice(0, game.ply) }
 }

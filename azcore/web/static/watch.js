@@ -192,7 +192,7 @@ function show() {
       put(chart.name, chart.title, chart.says, chart.section, {
         unit: chart.unit, percent: chart.percent, fromZero: chart.from_zero,
         curves: found.flatMap(([name, other]) => chart.series.filter(series => other.columns[series.column]).map((series, i) => ({
-          label: several ? `${name}, ${series.label}` : series.label,
+          label: `${name}, ${series.label}`,
           colour: several ? colour(name) : COLOURS[i],
           dashed: series.dashed || (several && i > 0),
           points: points(other, other.x[axis], { value: other.columns[series.column] }),

@@ -20,6 +20,7 @@ class ConnectFour(CompiledGame):
         super().__init__(
             Facts(
                 name="connect_four",
+                summary="Drop stones into columns; four in a row, column or diagonal win.",
                 version=1,
                 settings={},
                 num_actions=rules.COLUMNS,

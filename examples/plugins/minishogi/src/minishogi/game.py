@@ -17,6 +17,7 @@ class Minishogi(CompiledGame):
         super().__init__(
             Facts(
                 name="minishogi",
+                summary="Shogi on 5 × 5: checkmate the king; captured pieces can be dropped back.",
                 version=1,
                 settings={},
                 num_actions=rules.NUM_ACTIONS,

@@ -42,6 +42,7 @@ class MyGame(CompiledGame):
         super().__init__(
             Facts(
                 name="my_game",
+                summary="Take turns to place a stone; enough of them in a row win.",  # optional
                 version=1,  # raise it whenever rules or planes change: old weights are then refused
                 settings={"board_size": board_size, "in_a_row": in_a_row},
                 num_actions=num_cells,
