@@ -1,7 +1,7 @@
 """How strongly the engine plays: one of five levels, or any number of simulations or seconds.
 
 A page names the strength of each seat as text: a level, `200` simulations, or `3s` a move. The
-levels are the same for every game; docs/ladder.md has matches between neighbouring ones.
+levels are the same for every game; docs/experiments.md has matches between neighbouring ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azcore.engine.thinker import Limits
+from azcore.engine.thought import Limits
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.web.orders import RefusedError
