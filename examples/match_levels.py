@@ -1,4 +1,4 @@
-"""Matches between neighbouring levels of the page, which docs/experiments.md and its claims come from.
+"""Matches between neighbouring levels of the page: the table in docs/experiments.md, and claims.
 
 python examples/match_levels.py pretrained/go9                # a network
 python examples/match_levels.py tic_tac_toe --games 100       # a game, without a network
