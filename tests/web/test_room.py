@@ -227,6 +227,18 @@ def test_each_seat_has_its_level_and_a_beginner_has_no_opinion(page: Page) -> No
     assert {thought["simulations"] for thought in thoughts} >= {400}
 
 
+def test_a_level_is_as_strong_whatever_was_searched_before(page: Page) -> None:
+    game = page.open("pretrained/go5", people=[0], strengths=["hard", "hard"], on=True)
+    page.play(game, "C3")
+    while page.hear("thought", ply=2)["simulations"] < 500:  # of the analysis
+        pass
+    page.tell({"do": "seats", "people": [1]})
+    page.hear("position", ply=3)
+    thoughts = [m["simulations"] for m in page.heard if m["what"] == "thought" and m["ply"] == 2]
+    assert max(thoughts) >= 500
+    assert thoughts[-1] == 50
+
+
 def test_saved_games_and_positions_are_read_back(page: Page) -> None:
     for game, moves in (("go", ["E5", "C3"]), ("chess", ["e2e4", "c7c5"]), ("shogi", ["7g7f"])):
         before = page.open(f"search/{game}", people=[0, 1], moves=moves)
