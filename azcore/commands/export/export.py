@@ -1,4 +1,4 @@
-"""What `command=export` writes: games, a picture, a network or a checkpoint to share."""
+"""What `command=export` writes: games, a picture, a network, a checkpoint to share or a page."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ WRITERS = {
     "picture": "azcore.commands.export.picture:export_picture",
     "onnx": "azcore.commands.export.onnx:export_onnx",
     "checkpoint": "azcore.commands.export.checkpoint:export_checkpoint",
+    "page": "azcore.commands.export.page.writing:export_page",
 }
 
 

@@ -52,11 +52,19 @@ class ExportedCheckpoint(Exported):
     licence: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExportedPage(Exported):
+    """What a page takes besides the game and its search."""
+
+    runtime: str | None
+
+
 KINDS: Mapping[str, type[Exported]] = {
     "games": ExportedGames,
     "picture": ExportedPicture,
     "onnx": Exported,
     "checkpoint": ExportedCheckpoint,
+    "page": ExportedPage,
 }
 
 

@@ -1,0 +1,178 @@
+"""`what=page`: a folder for any static host, in which a browser plays a game by itself."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from azcore.assembly.entrants import checkpoint_of
+from azcore.assembly.parts import Config
+from azcore.commands.export.page.look import look_of
+from azcore.commands.export.page.proof import (
+    exceptions_of,
+    positions_of,
+    random_games,
+    read_by_page,
+    require_equal,
+)
+from azcore.commands.export.page.webassembly import module_of
+from azcore.commands.export.settings import ExportedPage
+from azcore.commands.result import write_result
+from azcore.errors import SettingError
+from azcore.game import CompiledGame, Game
+from azcore.game.registry import make, received
+from azcore.pictures import title_of
+from azcore.search.puct import value_unit
+from azcore.search.settings import SearchSettings, search_settings
+from azcore.settings import require
+from azcore.storage.checkpoint import KEY, read_checkpoint
+
+SERVED = Path(str(files("azcore.web"))) / "static"
+PAGE = Path(__file__).with_name("static")
+SHARED = ("board.js", "page.css")  # of the page with a server
+RUNTIME = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
+POSITIONS = 2000  # to learn from, and as many to compare
+
+# What the page's search leaves out.
+ABSENT: Mapping[str, Any] = {
+    "gumbel": None,
+    "search.leaves_per_tree": 1,
+    "search.transpositions": False,
+    "search.stop_early": False,
+    "search.solve": False,
+    "search.proof_plies": 0,
+    "puct.c_spread": 0.0,
+    "puct.rule": None,
+}
+
+
+def export_page(config: Config, settings: ExportedPage) -> int:
+    """Add a game to the page in the folder `out`, which is made if need be; 0.
+
+    Raises:
+        AzcoreError: a setting, the game or the checkpoint cannot be used, or the page's code does
+            not agree with Python; nothing was written.
+    """
+    require(config["out"] is not None, "out", "a folder for the page", None)
+    search = _search_of(search_settings(config))
+    game, network = _game_and_network(config)
+    if network is not None:
+        _require_runtime(settings.runtime)
+    if not isinstance(game, CompiledGame):
+        raise SettingError(f"what=page needs a game with compiled rules, got {game.name}")
+    module = module_of(game)
+    facts = facts_of(game)
+    learned = random_games(game, 1, POSITIONS)
+    positions = [positions_of(game, actions) for actions in learned]
+    facts["look"] = look_of(game, [each for game in positions for each in game])
+    facts["look"]["exceptions"] = exceptions_of(positions, read_by_page(facts, module, learned))
+    fresh = random_games(game, 2, POSITIONS)
+    positions = [positions_of(game, actions) for actions in fresh]
+    compared = require_equal(game, positions, read_by_page(facts, module, fresh))
+
+    out = Path(str(config["out"]))
+    name = "_".join([game.name, *(str(value) for value in _own(game).values())])
+    facts |= {"search": search, "network": network is not None}
+    content: dict[str, bytes] = {
+        "rules.wasm": module,
+        "game.json": json.dumps(facts, separators=(",", ":")).encode(),
+    }
+    if network is not None:
+        content["network.onnx"] = network
+    try:
+        _write(out, name, content, settings.runtime if network is not None else None)
+    except OSError as error:
+        raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    print(f"checked against Python in {compared} positions of {len(fresh)} random games: all equal")
+    print(f"{facts['title']} written to {out}, which now has {size / 1e6:.1f} MB")
+    write_result(config, folder=out, game=name, positions=compared, bytes=size)
+    return 0
+
+
+def _search_of(settings: SearchSettings) -> dict[str, Any]:
+    """The constants of PUCT for `static/search.mjs`."""
+    for key, value in ABSENT.items():
+        got = getattr(settings, key.rpartition(".")[2])
+        require(got == value, key, f"{value} with what=page", got)
+    return {
+        "simulations": settings.num_simulations,
+        "cInit": settings.c_init,
+        "cBase": settings.c_base,
+        "unit": value_unit(settings.value_range),
+        "countParent": settings.count_parent_visit,
+        "firstPlay": settings.first_play_value,
+        "isRelative": settings.first_play_relative,
+        "isByMass": settings.first_play_by_mass,
+    }
+
+
+def _game_and_network(config: Config) -> tuple[Game, bytes | None]:
+    """The game of `checkpoint` and its network as ONNX; or `game` and None."""
+    if config["checkpoint"] is None:
+        own = dict(config["game"])
+        return make(own.pop("name"), **own), None
+    from azcore.networks.onnx_export import onnx_of  # torch takes seconds to import
+    from azcore.networks.saved import network_of
+
+    path = checkpoint_of(config["checkpoint"])
+    checkpoint = read_checkpoint(path)
+    identity = checkpoint[KEY]["game"]
+    game = received(identity["name"], identity["settings"])
+    return game, onnx_of(network_of(checkpoint, path, game)[0], game, {})
+
+
+def facts_of(game: CompiledGame) -> dict[str, Any]:
+    """What `static/rules.mjs` needs, and titles."""
+    return {
+        "title": title_of(game.name),
+        "settings": _own(game),
+        "seats": list(game.seat_names),
+        "shape": list(game.observation_shape),
+        "numActions": game.num_actions,
+        "stateSize": game.state_dtype.itemsize,
+        "initial": base64.b64encode(game.initial_state().tobytes()).decode(),
+    }
+
+
+def _own(game: Game) -> dict[str, Any]:
+    """The settings that differ from the game's defaults."""
+    usual = make(game.name).settings
+    return {key: value for key, value in game.settings.items() if usual.get(key) != value}
+
+
+def _require_runtime(runtime: str | None) -> None:
+    lacking = [name for name in RUNTIME if runtime is None or not Path(runtime, name).is_file()]
+    require(
+        not lacking,
+        "export.runtime",
+        "the folder node_modules/onnxruntime-web/dist after npm install onnxruntime-web@1.30.0, "
+        "since a network needs it",
+        runtime,
+    )
+
+
+def _write(out: Path, name: str, content: Mapping[str, bytes], runtime: str | None) -> None:
+    folder = out / "games" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    for file, data in content.items():
+        (folder / file).write_bytes(data)
+    for path in [*PAGE.iterdir(), *(SERVED / shared for shared in SHARED)]:
+        shutil.copyfile(path, out / path.name)
+    if runtime is not None:
+        (out / "runtime").mkdir(exist_ok=True)
+        for file in RUNTIME:
+            shutil.copyfile(Path(runtime, file), out / "runtime" / file)
+    listed = []
+    for path in sorted(out.glob("games/*/game.json")):
+        facts = json.loads(path.read_text())
+        listed.append({key: facts[key] for key in ("title", "settings", "network")})
+        listed[-1]["folder"] = path.parent.name
+    (out / "games.json").write_text(json.dumps(listed, indent=1))
