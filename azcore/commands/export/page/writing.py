@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from importlib.resources import files
@@ -26,11 +27,11 @@ from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.game import CompiledGame, Game
 from azcore.game.registry import make, received
-from azcore.pictures import title_of
 from azcore.search.puct import value_unit
 from azcore.search.settings import SearchSettings, search_settings
 from azcore.settings import require
 from azcore.storage.checkpoint import KEY, read_checkpoint
+from azcore.web.shelf import game_words, in_words
 
 SERVED = Path(str(files("azcore.web"))) / "static"
 PAGE = Path(__file__).with_name("static")
@@ -76,7 +77,7 @@ def export_page(config: Config, settings: ExportedPage) -> int:
     compared = require_equal(game, positions, read_by_page(facts, module, fresh))
 
     out = Path(str(config["out"]))
-    name = "_".join([game.name, *(str(value) for value in _own(game).values())])
+    name = re.sub(r"\W+", "_", f"{facts['title']} {facts['settings']}".lower()).strip("_")
     facts |= {"search": search, "network": network is not None}
     content: dict[str, bytes] = {
         "rules.wasm": module,
@@ -90,7 +91,9 @@ def export_page(config: Config, settings: ExportedPage) -> int:
         raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     print(f"checked against Python in {compared} positions of {len(fresh)} random games: all equal")
-    print(f"{facts['title']} written to {out}, which now has {size / 1e6:.1f} MB")
+    print(
+        f"{facts['title']} written to {out / 'games' / name}; all of {out} has {size / 1e6:.1f} MB"
+    )
     write_result(config, folder=out, game=name, positions=compared, bytes=size)
     return 0
 
@@ -130,20 +133,14 @@ def _game_and_network(config: Config) -> tuple[Game, bytes | None]:
 def facts_of(game: CompiledGame) -> dict[str, Any]:
     """What `static/rules.mjs` needs, and titles."""
     return {
-        "title": title_of(game.name),
-        "settings": _own(game),
+        "title": in_words(game.name, game.settings),
+        "settings": game_words(game),
         "seats": list(game.seat_names),
         "shape": list(game.observation_shape),
         "numActions": game.num_actions,
         "stateSize": game.state_dtype.itemsize,
         "initial": base64.b64encode(game.initial_state().tobytes()).decode(),
     }
-
-
-def _own(game: Game) -> dict[str, Any]:
-    """The settings that differ from the game's defaults."""
-    usual = make(game.name).settings
-    return {key: value for key, value in game.settings.items() if usual.get(key) != value}
 
 
 def _require_runtime(runtime: str | None) -> None:

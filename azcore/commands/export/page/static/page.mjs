@@ -45,8 +45,7 @@ async function open(folder) {
   await show()
 }
 
-const describe = ({ title, settings }) =>
-  [title, ...Object.entries(settings).map(([key, value]) => `${key.replaceAll('_', ' ')} ${value}`)].join(', ')
+const describe = ({ title, settings }) => settings ? `${title}, ${settings}` : title
 
 async function show() {
   const mine = ++turn
