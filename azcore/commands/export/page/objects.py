@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
 from numba import carray, cfunc, types
 from numba.core.codegen import CPUCodeLibrary
 
@@ -76,8 +76,8 @@ def _entries(game: Any) -> dict[str, Any]:
     def of_outcome(state: Any, buffer: Any, number: int) -> int:
         return outcome(carray(state, 1)[0])  # type: ignore[no-any-return]
 
-    state = types.CPointer(game.state_type)
-    whole, byte = types.CPointer(types.int32), types.CPointer(types.uint8)
+    pointer: Any = types.CPointer
+    state, whole, byte = map(pointer, (game.state_type, types.int32, types.uint8))
     written: dict[str, tuple[Any, Any]] = {
         "current_player": (of_current_player, byte),
         "legal_actions": (of_legal_actions, whole),
@@ -93,8 +93,8 @@ def _entries(game: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    CPUCodeLibrary._optimize_functions = lambda *_: None
-    CPUCodeLibrary._optimize_final_module = lambda _: None
+    CPUCodeLibrary._optimize_functions = lambda *_: None  # type: ignore[method-assign]
+    CPUCodeLibrary._optimize_final_module = lambda _: None  # type: ignore[method-assign]
     from azcore.game.registry import make
 
     settings = json.loads(sys.argv[2])

@@ -23,6 +23,12 @@ COMPARED = Path(__file__).with_name("compare.mjs")
 Plain = dict[str, Any]
 
 
+def require_node() -> None:
+    """Check that Node, which runs the page's code here, is installed."""
+    if shutil.which(NODE) is None:
+        raise SettingError("what=page needs Node to compare the page with Python: install nodejs")
+
+
 def random_games(game: CompiledGame, seed: int, positions: int) -> list[list[int]]:
     """Whole random games with so many positions or more in all, as actions."""
     rng = np.random.default_rng(seed)
@@ -61,11 +67,8 @@ def read_by_page(
     """What the page's code says of all positions of some games.
 
     Raises:
-        SettingError: Node, which runs it here, is not installed.
         AzcoreError: it ended with an error.
     """
-    if shutil.which(NODE) is None:
-        raise SettingError("what=page needs Node to compare the page with Python: install nodejs")
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "rules.wasm").write_bytes(module)

@@ -1,9 +1,9 @@
 """Compiles the rules of a game to WebAssembly, from the same source that runs here.
 
-In a process of its own (`objects.py`), numba compiles each rule to LLVM's intermediate representation (IR), LLVM translates that for
-WebAssembly instead of this processor, and LLD, which the package `ziglang` contains, links the
-results into one module. Each function of the module is `(state, buffer, number) -> int32`, where
-the first two are addresses in the module's memory.
+numba compiles each rule to LLVM's intermediate representation (IR), in a process of its own
+(`objects.py`). LLVM translates that for WebAssembly instead of this processor, and LLD, which the
+package `ziglang` contains, links the results into one module. Each function of the module is
+`(state, buffer, number) -> int32`, where the first two are addresses in its memory.
 
 The module imports what numba's code calls: `NRT_MemInfo_alloc_aligned` for arrays that a rule
 creates, functions of C such as `exp`, and functions that raise errors. `static/rules.mjs` has them.

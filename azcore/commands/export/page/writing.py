@@ -20,6 +20,7 @@ from azcore.commands.export.page.proof import (
     random_games,
     read_by_page,
     require_equal,
+    require_node,
 )
 from azcore.commands.export.page.webassembly import module_of
 from azcore.commands.export.settings import ExportedPage
@@ -37,6 +38,7 @@ SERVED = Path(str(files("azcore.web"))) / "static"
 PAGE = Path(__file__).with_name("static")
 SHARED = ("board.js", "page.css")  # of the page with a server
 RUNTIME = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
+LIST = "games.json"
 POSITIONS = 2000  # to learn from, and as many to compare
 
 # What the page's search leaves out.
@@ -60,10 +62,16 @@ def export_page(config: Config, settings: ExportedPage) -> int:
             not agree with Python; nothing was written.
     """
     require(config["out"] is not None, "out", "a folder for the page", None)
+    out = Path(str(config["out"]))
+    is_ours = (
+        not out.exists() or (out / LIST).is_file() or (out.is_dir() and not any(out.iterdir()))
+    )
+    require(is_ours, "out", "a new folder, or one with a page", config["out"])
     search = _search_of(search_settings(config))
     game, network = _game_and_network(config)
     if network is not None:
         _require_runtime(settings.runtime)
+    require_node()
     if not isinstance(game, CompiledGame):
         raise SettingError(f"what=page needs a game with compiled rules, got {game.name}")
     module = module_of(game)
@@ -76,7 +84,6 @@ def export_page(config: Config, settings: ExportedPage) -> int:
     positions = [positions_of(game, actions) for actions in fresh]
     compared = require_equal(game, positions, read_by_page(facts, module, fresh))
 
-    out = Path(str(config["out"]))
     name = re.sub(r"\W+", "_", f"{facts['title']} {facts['settings']}".lower()).strip("_")
     facts |= {"search": search, "network": network is not None}
     content: dict[str, bytes] = {
@@ -86,7 +93,7 @@ def export_page(config: Config, settings: ExportedPage) -> int:
     if network is not None:
         content["network.onnx"] = network
     try:
-        _write(out, name, content, settings.runtime if network is not None else None)
+        write_files(out, name, content, settings.runtime if network is not None else None)
     except OSError as error:
         raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
@@ -154,7 +161,8 @@ def _require_runtime(runtime: str | None) -> None:
     )
 
 
-def _write(out: Path, name: str, content: Mapping[str, bytes], runtime: str | None) -> None:
+def write_files(out: Path, name: str, content: Mapping[str, bytes], runtime: str | None) -> None:
+    """Write the page, one game of it and the list of all games."""
     folder = out / "games" / name
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
@@ -172,4 +180,4 @@ def _write(out: Path, name: str, content: Mapping[str, bytes], runtime: str | No
         facts = json.loads(path.read_text())
         listed.append({key: facts[key] for key in ("title", "settings", "network")})
         listed[-1]["folder"] = path.parent.name
-    (out / "games.json").write_text(json.dumps(listed, indent=1))
+    (out / LIST).write_text(json.dumps(listed, indent=1))
