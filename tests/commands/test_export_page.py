@@ -62,9 +62,12 @@ def page_fixture(folder: Path) -> Iterator[Any]:
         page = browser.new_page()
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(str(error)))
+        asked: set[str] = set()
+        page.on("request", lambda request: asked.add(request.url.split("/")[2]))
         page.goto(f"http://127.0.0.1:{server.server_port}/")
         yield page
         assert not faults
+        assert asked == {f"127.0.0.1:{server.server_port}"}  # no other host
         browser.close()
     server.shutdown()
     server.server_close()
@@ -174,7 +177,7 @@ def test_the_browsers_own_network_leads_to_the_same_move(page: Any, folder: Path
     module = (folder / "games/tic_tac_toe/rules.wasm").read_bytes()
     text = json.dumps({**facts, "network": True}).encode()
     files = {"rules.wasm": module, "game.json": text, "network.onnx": content}
-    writing.write_files(folder, "own", files, str(RUNTIME))
+    writing.write_files(folder, "own", files, RUNTIME)
     page.goto(f"{page.url.partition('?')[0]}?game=own")
     page.select_option("#people", "")  # nobody: the engine plays itself
     page.locator("#status", has_text="Game over").wait_for()

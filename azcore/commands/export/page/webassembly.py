@@ -24,6 +24,7 @@ from azcore.game import CompiledGame
 from azcore.game.compiled import RULES
 
 LINK = ("--no-entry", "--allow-undefined", "--gc-sections", "--strip-all", "-O2")
+STACK = ("--stack-first", "-z", "stack-size=1048576")  # at address 0, so that overflow traps
 COMPILING = "azcore.commands.export.page.objects"
 PLAIN = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_DISABLE_JIT": "0"}
 
@@ -50,7 +51,7 @@ def module_of(game: CompiledGame) -> bytes:
         exports = [f"--export={rule}" for rule in RULES]
         linker = [sys.executable, "-m", "ziglang", "wasm-ld"]
         _run(
-            [*linker, *LINK, "--export=__heap_base", *exports, *objects, "-o", str(out)],
+            [*linker, *LINK, *STACK, "--export=__heap_base", *exports, *objects, "-o", str(out)],
             dict(os.environ),
             f"link the rules of {game.name}",
         )

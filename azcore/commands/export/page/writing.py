@@ -68,10 +68,9 @@ def export_page(config: Config, settings: ExportedPage) -> int:
     )
     require(is_ours, "out", "a new folder, or one with a page", config["out"])
     search = _search_of(search_settings(config))
-    game, network = _game_and_network(config)
-    if network is not None:
-        _require_runtime(settings.runtime)
+    runtime = None if config["checkpoint"] is None else _runtime(settings.runtime)
     require_node()
+    game, network = _game_and_network(config)
     if not isinstance(game, CompiledGame):
         raise SettingError(f"what=page needs a game with compiled rules, got {game.name}")
     module = module_of(game)
@@ -93,7 +92,7 @@ def export_page(config: Config, settings: ExportedPage) -> int:
     if network is not None:
         content["network.onnx"] = network
     try:
-        write_files(out, name, content, settings.runtime if network is not None else None)
+        write_files(out, name, content, runtime)
     except OSError as error:
         raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
@@ -127,14 +126,18 @@ def _game_and_network(config: Config) -> tuple[Game, bytes | None]:
     if config["checkpoint"] is None:
         own = dict(config["game"])
         return make(own.pop("name"), **own), None
-    from azcore.networks.onnx_export import onnx_of  # torch takes seconds to import
+    from azcore.commands.export.onnx import positions  # these import torch, which takes seconds
+    from azcore.networks.onnx_export import difference_from_torch, onnx_of
     from azcore.networks.saved import network_of
 
     path = checkpoint_of(config["checkpoint"])
     checkpoint = read_checkpoint(path)
     identity = checkpoint[KEY]["game"]
     game = received(identity["name"], identity["settings"])
-    return game, onnx_of(network_of(checkpoint, path, game)[0], game, {})
+    network, _ = network_of(checkpoint, path, game)
+    content = onnx_of(network, game, {})
+    difference_from_torch(content, network, positions(game))
+    return game, content
 
 
 def facts_of(game: CompiledGame) -> dict[str, Any]:
@@ -150,18 +153,20 @@ def facts_of(game: CompiledGame) -> dict[str, Any]:
     }
 
 
-def _require_runtime(runtime: str | None) -> None:
-    lacking = [name for name in RUNTIME if runtime is None or not Path(runtime, name).is_file()]
+def _runtime(folder: str | None) -> Path:
+    """The folder `export.runtime`, with all files of ONNX Runtime Web that the page needs."""
+    has_all = folder is not None and all(Path(folder, name).is_file() for name in RUNTIME)
     require(
-        not lacking,
+        has_all,
         "export.runtime",
         "the folder node_modules/onnxruntime-web/dist after npm install onnxruntime-web@1.30.0, "
-        "since a network needs it",
-        runtime,
+        "which runs the network of checkpoint",
+        folder,
     )
+    return Path(str(folder))
 
 
-def write_files(out: Path, name: str, content: Mapping[str, bytes], runtime: str | None) -> None:
+def write_files(out: Path, name: str, content: Mapping[str, bytes], runtime: Path | None) -> None:
     """Write the page, one game of it and the list of all games."""
     folder = out / "games" / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -174,7 +179,7 @@ def write_files(out: Path, name: str, content: Mapping[str, bytes], runtime: str
     if runtime is not None:
         (out / "runtime").mkdir(exist_ok=True)
         for file in RUNTIME:
-            shutil.copyfile(Path(runtime, file), out / "runtime" / file)
+            shutil.copyfile(runtime / file, out / "runtime" / file)
     listed = []
     for path in sorted(out.glob("games/*/game.json")):
         facts = json.loads(path.read_text())
