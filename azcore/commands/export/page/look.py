@@ -56,6 +56,7 @@ def look_of(game: CompiledGame, positions: Sequence[Position]) -> Plain:
             _planes_of(game, used, layout, [each for each in positions if each.player == seat])
             for seat in (0, 1)
         ],
+        "leaders": [],
         "exceptions": [{}, {}],
         "sides": [_side(game, layout, flip) for flip in (False, True)],
     }

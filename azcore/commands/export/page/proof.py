@@ -81,16 +81,24 @@ def read_by_page(
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def exceptions_of(
-    games: Sequence[Sequence[Position]], read: Sequence[Sequence[Plain]]
-) -> list[dict[str, list[str]]]:
-    """The clicks of actions that the page cannot see on the board, such as passes, by seat."""
-    found: list[dict[str, list[str]]] = [{}, {}]
+def exceptions_of(games: Sequence[Sequence[Position]], read: Sequence[Sequence[Plain]]) -> Plain:
+    """The clicks that the page cannot see on the board.
+
+    `leaders` are roles that the clicks follow where several pieces move, and `exceptions` the
+    clicks of all other such actions, a pass for example, by seat.
+    """
+    leaders: set[str] = set()
+    exceptions: list[dict[str, list[str]]] = [{}, {}]
     for position, seen in _pairs(games, read):
         for action, clicks in clicks_of(position).items():
-            if seen["clicks"].get(str(action)) is None:
-                found[position.player][str(action)] = clicks
-    return found
+            if seen["clicks"].get(str(action)) is not None:
+                continue
+            standing = {piece.place: piece.role for piece in position.board.pieces}
+            if len(clicks) == 2 and clicks[0] in standing:
+                leaders.add(standing[clicks[0]])
+            else:
+                exceptions[position.player][str(action)] = clicks
+    return {"leaders": sorted(leaders), "exceptions": exceptions}
 
 
 def require_equal(

@@ -78,7 +78,7 @@ def export_page(config: Config, settings: ExportedPage) -> int:
     learned = random_games(game, 1, POSITIONS)
     positions = [positions_of(game, actions) for actions in learned]
     facts["look"] = look_of(game, [each for game in positions for each in game])
-    facts["look"]["exceptions"] = exceptions_of(positions, read_by_page(facts, module, learned))
+    facts["look"] |= exceptions_of(positions, read_by_page(facts, module, learned))
     fresh = random_games(game, 2, POSITIONS)
     positions = [positions_of(game, actions) for actions in fresh]
     compared = require_equal(game, positions, read_by_page(facts, module, fresh))

@@ -34,7 +34,11 @@ export class View {
       const [had, has] = [before, after].map(position => position.hands[before.mover])
       const dropped = Object.keys(had).find(held => (has[held] ?? 0) < had[held])
       const known = this.look.exceptions[before.mover][action]
-      if (came.length !== 1 || left.length > 1) return { action, path: known ?? null, role }
+      if (came.length !== 1 || left.length > 1) {
+        const path = this.look.leaders.map(leader => [left.filter(place => before.pieces[place] === own + leader),
+          came.filter(place => after.pieces[place] === own + leader)].flat()).find(places => places.length === 2)
+        return { action, path: known ?? path ?? null, role }
+      }
       return { action, path: [...left, ...dropped === undefined ? [] : [HAND + dropped], ...came], role }
     })
   }
