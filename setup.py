@@ -26,6 +26,7 @@ setup(
             "py.typed",
             "**/*.html",
             "**/*.js",
+            "**/*.mjs",
             "**/*.css",
             "commands/new/package-template/**/*",
             "commands/new/package-template-plain/**/*",

@@ -57,7 +57,7 @@ def test_the_other_commands_build(compose: Compose) -> None:
         engine_settings(compose(f"command={command}"))
         thinking_search(compose(f"command={command}"))
     web_settings(compose("command=web"))
-    for what in ("games", "picture", "onnx", "checkpoint"):
+    for what in ("games", "picture", "onnx", "checkpoint", "story", "page"):
         export_settings(compose("command=export", f"what={what}")["export"])
     build(ImportSettings, compose("command=import")["import"], "import")
     tune = compose("command=tune")["tune"]

@@ -63,6 +63,11 @@ READERS: dict[str, Callable[[dict[str, Any]], object]] = {
     "export": lambda config: export_settings(config["export"]),
     "export what=picture": lambda config: export_settings(config["export"]),
     "export what=checkpoint": lambda config: export_settings(config["export"]),
+    "export what=story": lambda config: export_settings(config["export"]),
+    "export what=page": lambda config: (
+        export_settings(config["export"]),
+        search_settings(config),
+    ),
     "import": lambda config: build(ImportSettings, config["import"], "import"),
     "ladder": lambda config: (recipes_from(config["ladder"]), minutes_of(config["ladder"])),
     "ladder ladder=lesson": lambda config: (
@@ -98,6 +103,7 @@ OWN |= {"bench": ["bench", "plan"], "arena arena=comparison": ["arena"]}
 OWN |= {name: [name.partition(" ")[0]] for name in READERS if " " in name}
 OWN |= {"play": ["play", "engine", "search"], "engine": ["engine", "search", "puct"]}
 OWN |= {"predict": ["supervised"]}
+OWN |= {"export what=page": ["export", "search", "puct"]}
 OWN |= {"export": ["export"], "import": ["import"], "web": ["web", "search", "puct"]}
 
 

@@ -1,4 +1,4 @@
-"""What `command=export` writes: games, a picture, a network, or a checkpoint or run to share."""
+"""What `command=export` writes: games, a picture, a network, a checkpoint, a run or a page."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ WRITERS = {
     "onnx": "azcore.commands.export.onnx:export_onnx",
     "story": "azcore.commands.export.story:export_story",
     "checkpoint": "azcore.commands.export.checkpoint:export_checkpoint",
+    "page": "azcore.commands.export.page.writing:export_page",
 }
 
 

@@ -60,12 +60,20 @@ class ExportedStory(Exported):
     count: Annotated[int, (lambda count: count >= 2, "2 or more")]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExportedPage(Exported):
+    """What a page takes besides the game and its search."""
+
+    runtime: str | None
+
+
 KINDS: Mapping[str, type[Exported]] = {
     "games": ExportedGames,
     "picture": ExportedPicture,
     "onnx": Exported,
     "checkpoint": ExportedCheckpoint,
     "story": ExportedStory,
+    "page": ExportedPage,
 }
 
 
