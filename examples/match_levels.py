@@ -32,7 +32,7 @@ def player(name: str, has_network: bool, own: Loaded, search: SearchSettings) ->
     proofs = 0 if way.noise == DRAWN else search.proof_plies
     return SearchPlayer(
         game=own.game,
-        evaluator=evaluator_for(way, own.game, own.evaluator),
+        evaluator=evaluator_for(way, own.game, own.evaluator, has_network),
         settings=replace(search, proof_plies=proofs),
         name=LEVELS[name].title,
         num_simulations=way.simulations,

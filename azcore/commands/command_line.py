@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from subprocess import PIPE, STDOUT, Popen, TimeoutExpired
 from typing import Any
 
@@ -66,31 +67,37 @@ def run_at_once(
     began, is_late = time.monotonic(), False
     width = max(map(len, lines), default=0)
     processes: dict[str, Any] = {}
+    printing: list[_Printed] = []
     try:
         for name, words in lines.items():
             processes[name] = _started(words, **kind)
-            _Printed(name.ljust(width), processes[name].stdout).start()
+            printing.append(_Printed(name.ljust(width), processes[name].stdout))
+            printing[-1].start()
         going_on = dict(processes)
         while going_on:
+            left = every if is_late else max(0.1, began + seconds - time.monotonic())
             for name, process in list(going_on.items()):
                 try:
-                    status = process.wait(every / len(going_on))
+                    status = process.wait(min(every, left) / len(going_on))
                 except TimeoutExpired:
                     continue
                 del going_on[name]
                 if not _is_done(status, lines[name], asked_by) and not is_late:
                     return False
             meanwhile()
-            if not is_late and time.monotonic() - began > seconds:
+            if not is_late and time.monotonic() - began >= seconds:
                 is_late = True
                 for process in going_on.values():
                     process.terminate()
         return True
     finally:
+        # All at once, and once only: a later signal would not let them save their work.
         for process in processes.values():
-            if process.poll() is None:
+            if not is_late and process.poll() is None:
                 process.terminate()
-                process.wait()
+        for process, printed in zip(processes.values(), printing, strict=True):
+            process.wait()
+            printed.join(1.0)
 
 
 class _Printed(threading.Thread):
@@ -102,7 +109,8 @@ class _Printed(threading.Thread):
 
     def run(self) -> None:
         for line in self._output:
-            print(f"{self._name}  {line}", end="", flush=True)
+            with suppress(OSError):  # nobody reads it, but the process must not wait for that
+                print(f"{self._name}  {line}", end="", flush=True)
 
 
 def _started(words: Sequence[str], **kind: Any) -> Any:

@@ -103,7 +103,7 @@ def ladder(config: Config) -> int:
     if wanted:
         print(f"watch and play with: {_web(climb.folder)}", flush=True)
     if wanted and minutes is not None:
-        print(f"{' and '.join(wanted)} at once, {minutes:g} minutes", flush=True)
+        print(f"{', '.join(wanted)} at once, {minutes:g} minutes", flush=True)
         if not climb.train_at_once(wanted, minutes):
             return interrupts.STATUS
     for name, recipe in wanted.items():
@@ -220,15 +220,18 @@ class Climb:
         for name, recipe in recipes.items():
             if not self._prepared(name, recipe):
                 return False
-            if not self._ended(name, recipe.train).exists():
+            if not self._is_done(name, recipe.train):
                 lines[name] = [*self._words(name, recipe.train), limit]
         self.folder.mkdir(parents=True, exist_ok=True)
         done = run_at_once(
             lines, "ladder", seconds=seconds, every=REFRESH_SECONDS, meanwhile=self._refresh
         )
-        if done:
-            for name in lines:
-                self._write_ended(name, recipes[name].train)
+        for name in lines if done else ():
+            checkpoint = RunDirectory(self.folder / name).last_checkpoint
+            require(
+                checkpoint.is_file(), "ladder.minutes", f"more: {name} learned nothing", minutes
+            )
+            self._write_ended(name, recipes[name].train)
         return done
 
     def _prepared(self, name: str, recipe: Recipe) -> bool:
@@ -298,11 +301,21 @@ class Climb:
         Raises:
             SettingError: another line made the output.
         """
-        ended, done = self._ended(name, line), self._done(line)
-        if not ended.exists():
+        if not self._is_done(name, line):
             if not run_line(self._words(name, line), "ladder"):
                 return False
             self._write_ended(name, line)
+        return True
+
+    def _is_done(self, name: str, line: Sequence[str]) -> bool:
+        """Whether a line was run to its end.
+
+        Raises:
+            SettingError: another line made the output.
+        """
+        ended, done = self._ended(name, line), self._done(line)
+        if not ended.exists():
+            return False
         was = ended.read_text().strip()
         require(was == done, "ladder.folder", f"a folder where {done} made {name}", was)
         return True

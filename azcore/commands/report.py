@@ -32,6 +32,8 @@ def report(config: Config) -> int:
     run = RunDirectory(Path(places[0]))
     if len(places) == 1 and any(path.is_file() for path in (run.config, run.metrics, run.records)):
         require(out is None, "out", f"null for one run, whose page is {run.report}", out)
+        if places[0] != str(wanted[0]):
+            raise SettingError(f"run_dir={wanted[0]}: a story that ships has no report of its own")
         try:
             page = write_report(run.path, choose_device(config["device"]))
         except OSError as error:

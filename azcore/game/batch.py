@@ -285,7 +285,7 @@ class CompiledBatch(GameBatch):
         self._compiled = game
         self._tables: dict[bool, Any] = {}  # by whether keys are wanted
         self._replay: Any = None  # the loop of `replay`, compiled on first use
-        self.ask_rule: Any = None  # `_ask`, likewise
+        self._ask_rule: Any = None  # `_ask`, likewise
         self._play: Any = None  # `play`, likewise
         self._decide: Any = None  # `decide`, likewise
         self._line: Any = None  # scratch of `decide`
@@ -333,8 +333,8 @@ class CompiledBatch(GameBatch):
             raise IndexError(f"a batch of {self.size} states has no row {row}")
         functions, place = self._functions(False), RuleFunctions._fields.index(rule)
         arguments = (self._states, int(row), place, action)
-        if self.ask_rule is None:
-            self.ask_rule = self._code_of(ask_rule, asking_kernel, functions, *arguments)
+        if self._ask_rule is None:
+            self._ask_rule = self._code_of(ask_rule, asking_kernel, functions, *arguments)
 
         def under_way() -> str:  # for `azcore.interrupts`
             return f"{rule}, a compiled rule of game {self.game.name}"
@@ -343,7 +343,7 @@ class CompiledBatch(GameBatch):
             return self.game, self._states[row], (action,) if rule == "step" else ()
 
         try:
-            return self.ask_rule(functions, *arguments)
+            return self._ask_rule(functions, *arguments)
         except Exception as error:
             written = self._compiled.source_of(rule)
             of_rule = (self._states[row], action) if rule == "step" else (self._states[row],)

@@ -26,14 +26,12 @@ from azcore.search.memory import bytes_needed
 from azcore.search.settings import SearchSettings
 from azcore.selfplay import moves
 from azcore.selfplay.schedule import SelfPlaySettings
-from azcore.selfplay.worker_state import IN_PLAY, _are_whole, _text_of, restored
+from azcore.selfplay.worker_state import IN_PLAY, are_whole, restored, text_of
 from azcore.storage.game_record import NAMED, PLY, GameRecord
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import StartStates
 from azcore.storage.starts import Starts
 
-# The arrays of a game in play in a checkpoint, which holds strings but no bytes: a character is a
-# byte. A replay restores the players.
 PHASES = 4  # groups of games that move at different times, see `Worker._search_again`
 
 
@@ -445,7 +443,7 @@ class Worker:
             "opening_plies": int(game.opening_plies),
             "policy_plies": int(game.policy_plies),
             "could_resign": bool(game.could_resign),
-            **{name: _text_of(array.astype(IN_PLAY[name])) for name, array in arrays.items()},
+            **{name: text_of(array.astype(IN_PLAY[name])) for name, array in arrays.items()},
             **({} if start is None else {"start": start}),
         }
 
@@ -456,7 +454,7 @@ class Worker:
             CheckpointError: one of them cannot have been played this way.
         """
         referee = Referee(self.game)
-        if not _are_whole([state["next_index"]], 0):
+        if not are_whole([state["next_index"]], 0):
             raise CheckpointError(
                 f"a checkpoint's next_index must be 0 or more, got {state['next_index']!r:.100}"
             )

@@ -13,6 +13,8 @@ from azcore.errors import CheckpointError, GameFileError
 from azcore.storage.game_record import ARRAYS, SURPRISES, require_start
 from azcore.storage.referee import Referee
 
+# The arrays of a game in play in a checkpoint, which holds strings but no bytes: a character is a
+# byte. A replay restores the players.
 IN_PLAY = {name: dtype for name, dtype in (ARRAYS | SURPRISES).items() if name != "players"}
 
 
@@ -38,9 +40,9 @@ def restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
         arrays["surprises"] = np.zeros(plies, np.float32)
     of_plies = ("root_values", "best_child_values", "surprises")
     if not (
-        _are_whole([saved["game_index"]], 0)
-        and _are_whole([saved["opening_plies"]], 0, plies)
-        and _are_whole([saved["policy_plies"]], 0)
+        are_whole([saved["game_index"]], 0)
+        and are_whole([saved["opening_plies"]], 0, plies)
+        and are_whole([saved["policy_plies"]], 0)
         and type(saved["could_resign"]) is bool
         and all(len(arrays[name]) == plies for name in of_plies)
         and len(offsets) == plies + 1
@@ -100,7 +102,7 @@ def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
     }
     for name, numbers in lists.items():
         kind = IN_PLAY[name]
-        if kind.kind == "u" and not _are_whole(numbers, 0, np.iinfo(kind).max):
+        if kind.kind == "u" and not are_whole(numbers, 0, np.iinfo(kind).max):
             raise TypeError
         if kind.kind == "f" and not all(type(number) is float for number in numbers):
             raise TypeError
@@ -108,7 +110,7 @@ def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
         return {name: np.array(numbers, IN_PLAY[name]) for name, numbers in lists.items()}
 
 
-def _text_of(array: npt.NDArray[Any]) -> str:
+def text_of(array: npt.NDArray[Any]) -> str:
     return array.tobytes().decode("latin-1")
 
 
@@ -122,5 +124,5 @@ def _unfit() -> CheckpointError:
     return CheckpointError("a game in play of this checkpoint has inconsistent parts")
 
 
-def _are_whole(values: Sequence[object], low: int, high: int = 2**63 - 1) -> bool:
+def are_whole(values: Sequence[object], low: int, high: int = 2**63 - 1) -> bool:
     return all(type(value) is int and low <= value <= high for value in values)

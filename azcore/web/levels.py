@@ -101,6 +101,7 @@ def strength(text: object, has_network: bool, most: int, most_seconds: float) ->
     text = text if isinstance(text, str) else str(text)
     if text in LEVELS:
         way = level(text, has_network)
+        way = way._replace(simulations=min(way.simulations, most))
         limits = Limits(simulations=way.simulations, forced_wins=way.noise < DRAWN)
         return Strength(text, limits, way)
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)s|(\d{1,9})", text)
@@ -131,9 +132,16 @@ class NoisyEvaluator(Evaluator):
         return (logits + noise).astype(np.float32), values
 
 
-def evaluator_for(way: Way, game: Game, own: Evaluator) -> Evaluator:
-    """What judges positions in this way; `own` is the player's evaluator."""
-    evaluator = own if way.network else UniformEvaluator(game)
+def evaluator_for(way: Way, game: Game, own: Evaluator, has_network: bool) -> Evaluator:
+    """What judges positions in this way.
+
+    Args:
+        way: of a level.
+        game: of the player.
+        own: the player's evaluator, at the pace that the server keeps.
+        has_network: whether that is a network; else it is uniform.
+    """
+    evaluator = own if way.network or not has_network else UniformEvaluator(game)
     return NoisyEvaluator(evaluator, way.noise) if way.noise else evaluator
 
 
@@ -152,4 +160,5 @@ def claims(checkpoint: Path) -> Mapping[str, str]:
             row["level"]: f"scored {row['points']} of {row['games']} points "
             f"against {below[row['level']].title}"
             for row in csv.DictReader(file)
+            if row.get("level") in below
         }

@@ -190,12 +190,14 @@ class Room:
         self._take(line, ply, None if line.is_over else resigned)
         self._warm(loaded)
 
-    def _thinker_of(self, loaded: Loaded, settings: EngineSettings) -> Thinker:
+    def _thinker_of(
+        self, loaded: Loaded, settings: EngineSettings, search: SearchSettings | None = None
+    ) -> Thinker:
         game, evaluator, predictor = loaded
         return Thinker(
             game=game,
             evaluator=evaluator,
-            search=self._search,
+            search=search or self._search,
             settings=settings,
             predictor=predictor,
         )
@@ -592,9 +594,12 @@ class Room:
         if way not in self._noisy:
             game, evaluator, _ = self._loaded
             room = way.simulations + max(64, 2 * self._engine.leaves_per_tree)
+            # A draw from the policy is no search, so it sees no wins either.
+            drawn = replace(self._search, proof_plies=0)
             self._noisy[way] = self._thinker_of(
-                Loaded(game, evaluator_for(way, game, evaluator)),
+                Loaded(game, evaluator_for(way, game, evaluator, self._has_network)),
                 replace(self._engine, max_simulations=room),
+                drawn if way.noise == DRAWN else self._search,
             )
         return self._noisy[way]
 

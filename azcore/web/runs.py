@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from azcore.arena.elo import fit_ratings
-from azcore.assembly.pretrained import STORY, WORD, in_place_of_story, stories
+from azcore.assembly.pretrained import STORY, WORD, stories
 from azcore.errors import AzcoreError
 from azcore.pictures import shared
 from azcore.report.doctor import HISTORY, findings, numbers_of
@@ -144,8 +144,9 @@ class Runs:
         return self._at(name)
 
     def _at(self, name: str) -> RunDirectory:
-        story = in_place_of_story(name)
-        return RunDirectory(self._folder / name if story == name else Path(story))
+        folder = stories().get(name.removeprefix(f"{WORD}/").removesuffix(STORY))
+        is_story = folder is not None and name.startswith(WORD) and name.endswith(STORY)
+        return RunDirectory(folder if folder and is_story else self._folder / name)
 
     def _listed(self, name: str) -> Plain:
         run = self._at(name)

@@ -189,7 +189,10 @@ class Shelf:
         found = []
         for name, path in shipped().items():
             entry = _entry(f"{WORD}/{name}", path, "pretrained network", "shipped")
-            game = unprepared(entry.game, **entry.settings)
+            try:
+                game = unprepared(entry.game, **entry.settings)
+            except AzcoreError:
+                continue
             found.append(replace(entry, summary=game.summary, claims=claims(path)))
         return found
 

@@ -347,7 +347,7 @@ def test_a_lesson_of_two_games_and_one_that_is_not_there(
     said = capsys.readouterr().out
     assert "other is left out: the game checkers is not installed" in said
     assert f"watch and play with: python -m azcore web 'web.runs={folder}'" in said
-    assert "one and two at once, 0.1 minutes" in said
+    assert "one, two at once, 0.1 minutes" in said
     assert "one  step 8\n" in said
     page = (folder / "side_by_side.html").read_text()
     assert page.count("<small>one</small>") == page.count("<small>two</small>") == 2
@@ -379,6 +379,7 @@ class Endless:
         return None if self.ended < 0 else 130
 
     def terminate(self) -> None:
+        assert self.ended < 0, "a second signal would not let it save its work"
         self.ended = Endless.now
 
 

@@ -10,7 +10,15 @@ import numpy as np
 import azcore
 from azcore.assembly.pretrained import shipped
 from azcore.search.evaluators import Evaluator
-from azcore.web.levels import DRAWN, LEVELS, NoisyEvaluator, claims, level, levels_in_words
+from azcore.web.levels import (
+    DRAWN,
+    LEVELS,
+    NoisyEvaluator,
+    claims,
+    level,
+    levels_in_words,
+    strength,
+)
 
 
 class Certain(Evaluator):
@@ -37,6 +45,11 @@ def test_every_game_has_the_same_five_with_a_network_or_without() -> None:
         assert numbers == sorted(numbers)
 
 
+def test_no_level_exceeds_what_the_server_allows() -> None:
+    asked = strength("full", True, 100, 9.0)
+    assert (asked.limits.simulations, asked.way and asked.way.simulations) == (100, 100)
+
+
 def test_noise_draws_from_the_policy() -> None:
     logits, values = NoisyEvaluator(Certain(), DRAWN).evaluate(np.zeros((20_000, 1), np.uint8))
     shares = np.bincount(logits.argmax(1), minlength=3) / len(logits)
@@ -45,7 +58,7 @@ def test_noise_draws_from_the_policy() -> None:
 
 
 def test_claims_are_those_of_a_table(tmp_path: Path) -> None:
-    (tmp_path / "x.levels.csv").write_text("level,points,games\nhard,31.5,40\n")
+    (tmp_path / "x.levels.csv").write_text("level,points,games\nhard,31.5,40\nbeginner,1,2\n")
     assert claims(tmp_path / "x.ckpt") == {"hard": "scored 31.5 of 40 points against Medium"}
     assert claims(tmp_path / "y.ckpt") == {}
 

@@ -227,6 +227,15 @@ def test_each_seat_has_its_level_and_a_beginner_has_no_opinion(page: Page) -> No
     assert {thought["simulations"] for thought in thoughts} >= {400}
 
 
+def test_a_beginner_overlooks_a_win(page: Page) -> None:
+    game = {"people": [1], "moves": ["a1", "b1", "a2", "b2"], "strengths": ["beginner", "full"]}
+    played = set()
+    for _ in range(8):
+        page.open("search/tic_tac_toe", **game)
+        played.add(page.hear("position", ply=5)["moves"][4])
+    assert len(played) > 1  # not always a3, which wins
+
+
 def test_a_level_is_as_strong_whatever_was_searched_before(page: Page) -> None:
     game = page.open("pretrained/go5", people=[0], strengths=["hard", "hard"], on=True)
     page.play(game, "C3")

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from azcore.assembly.parts import Config
+from azcore.assembly.pretrained import in_place_of_story
 from azcore.commands.export.settings import ExportedGames, ExportedPicture, GenerationExport
 from azcore.commands.result import write_result
 from azcore.errors import GameFileError
@@ -90,6 +91,7 @@ def record_of(settings: ExportedPicture) -> tuple[Game, GameRecord]:
 
 def _game_file(path: Path) -> GameFile:
     """The records that `export.games` names."""
+    path = Path(in_place_of_story(str(path)))
     if (path / "games").is_dir() or (path / "config.yaml").is_file():
         path = RunDirectory(path).records
     if not path.is_file():

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from azcore.assembly.parts import Config
+from azcore.assembly.pretrained import in_place_of_story
 from azcore.commands.export.checkpoint import given_away, without_folders
 from azcore.commands.export.settings import ExportedStory
 from azcore.commands.result import write_result
-from azcore.errors import AzcoreError, CheckpointError
+from azcore.errors import CheckpointError
 from azcore.settings import require
 from azcore.storage.checkpoint import KEY, halved, read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile, new_game_file
@@ -32,14 +33,15 @@ def export_story(config: Config, settings: ExportedStory) -> int:
     require(config["checkpoint"] is None, "checkpoint", "null for a story", config["checkpoint"])
     require(settings.run is not None, "export.run", "a run directory", settings.run)
     require(config["out"] is not None, "out", "a new folder", config["out"])
-    run, out = RunDirectory(Path(str(settings.run))), Path(str(config["out"]))
+    run = RunDirectory(Path(in_place_of_story(str(settings.run))))
+    out = Path(str(config["out"]))
     require(run.config.is_file(), "export.run", "a run directory", str(run.path))
     if out.exists():
         raise CheckpointError(f"out={out} exists already; name another folder")
     story = RunDirectory(out)
     try:
         steps = _write(run, story, settings.count)
-    except (AzcoreError, OSError):
+    except BaseException:
         shutil.rmtree(out, ignore_errors=True)
         raise
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())

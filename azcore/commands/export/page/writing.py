@@ -9,9 +9,10 @@ import shutil
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from azcore.assembly.entrants import checkpoint_of
+from azcore.assembly.entrants import checkpoint_of, player_name
 from azcore.assembly.parts import Config
 from azcore.commands.export.page.look import look_of
 from azcore.commands.export.page.proof import (
@@ -43,7 +44,7 @@ POSITIONS = 2000  # to learn from, and as many to compare
 
 # What the page's search leaves out.
 ABSENT: Mapping[str, Any] = {
-    "gumbel": None,
+    "search.gumbel": None,
     "search.leaves_per_tree": 1,
     "search.transpositions": False,
     "search.stop_early": False,
@@ -83,7 +84,10 @@ def export_page(config: Config, settings: ExportedPage) -> int:
     positions = [positions_of(game, actions) for actions in fresh]
     compared = require_equal(game, positions, read_by_page(facts, module, fresh))
 
-    name = re.sub(r"\W+", "_", f"{facts['title']} {facts['settings']}".lower()).strip("_")
+    words = f"{facts['title']} {facts['settings']}"
+    if network is not None:
+        words += f" {player_name(checkpoint_of(config['checkpoint']))}"
+    name = re.sub(r"[^\w.+-]+", "_", words.lower()).strip("_")
     facts |= {"search": search, "network": network is not None}
     content: dict[str, bytes] = {
         "rules.wasm": module,
@@ -91,15 +95,16 @@ def export_page(config: Config, settings: ExportedPage) -> int:
     }
     if network is not None:
         content["network.onnx"] = network
+    is_there = (out / "games" / name).exists()
     try:
         write_files(out, name, content, runtime)
     except OSError as error:
         raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     print(f"checked against Python in {compared} positions of {len(fresh)} random games: all equal")
-    print(
-        f"{facts['title']} written to {out / 'games' / name}; all of {out} has {size / 1e6:.1f} MB"
-    )
+    replaced = " in place of an earlier one" if is_there else ""
+    print(f"{facts['title']} written to {out / 'games' / name}{replaced}")
+    print(f"{out} has {size / 1e6:.1f} MB")
     write_result(config, folder=out, game=name, positions=compared, bytes=size)
     return 0
 
@@ -108,11 +113,12 @@ def _search_of(settings: SearchSettings) -> dict[str, Any]:
     """The constants of PUCT for `static/search.mjs`."""
     for key, value in ABSENT.items():
         got = getattr(settings, key.rpartition(".")[2])
-        require(got == value, key, f"{value} with what=page", got)
+        shown = got if isinstance(got, str | int | float | None) else "settings"
+        require(got == value, key, f"{json.dumps(value)} with what=page", shown)
     return {
         "simulations": settings.num_simulations,
         "cInit": settings.c_init,
-        "cBase": settings.c_base,
+        "cBase": min(settings.c_base, 1e30),  # JSON has no infinity
         "unit": value_unit(settings.value_range),
         "countParent": settings.count_parent_visit,
         "firstPlay": settings.first_play_value,
@@ -169,11 +175,15 @@ def _runtime(folder: str | None) -> Path:
 def write_files(out: Path, name: str, content: Mapping[str, bytes], runtime: Path | None) -> None:
     """Write the page, one game of it and the list of all games."""
     folder = out / "games" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        old.unlink()
-    for file, data in content.items():
-        (folder / file).write_bytes(data)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not (out / LIST).exists():
+        (out / LIST).write_text("[]")  # from now on it is a page, which a later export completes
+    with TemporaryDirectory(prefix="new-", dir=out) as new:
+        for file, data in content.items():
+            Path(new, file).write_bytes(data)
+        if folder.exists():
+            shutil.rmtree(folder)
+        shutil.copytree(new, folder)
     for path in [*PAGE.iterdir(), *(SERVED / shared for shared in SHARED)]:
         shutil.copyfile(path, out / path.name)
     if runtime is not None:

@@ -75,7 +75,7 @@ function words(action) {
 }
 
 function play(action) {
-  moves.push({ action, clicks: position.paths[action], text: words(action) })
+  moves.push({ action, player: position.toMove, clicks: position.paths[action], text: words(action) })
   show().catch(fail)
 }
 
@@ -97,8 +97,9 @@ function ask(answers) {
 
 $('undo').onclick = () => {
   const people = $('people').value
-  do moves.pop()
-  while (moves.length && people && people !== '01' && moves.length % 2 !== Number(people))
+  let taken
+  do taken = moves.pop()
+  while (moves.length && people && !people.includes(taken.player))
   show().catch(fail)
 }
 $('new').onclick = () => { moves = []; show().catch(fail) }
@@ -106,9 +107,10 @@ $('flip').onclick = () => { flip = !flip; show().catch(fail) }
 $('people').onchange = () => { flip = $('people').value === '1'; show().catch(fail) }
 
 async function begin() {
-  const folder = new URLSearchParams(location.search).get('game')
+  const asked = new URLSearchParams(location.search).get('game')
   const games = await (await fetch('games.json')).json()
-  if (folder || games.length === 1) return open(folder ?? games[0].folder)
+  const found = games.find(each => each.folder === asked) ?? (games.length === 1 ? games[0] : null)
+  if (found) return open(found.folder)
   $('start').hidden = false
   $('games').replaceChildren(...games.map(each => {
     const link = Object.assign(document.createElement('a'), { className: 'card button', href: `?game=${encodeURIComponent(each.folder)}` })
