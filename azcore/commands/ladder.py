@@ -227,10 +227,9 @@ class Climb:
             lines, "ladder", seconds=seconds, every=REFRESH_SECONDS, meanwhile=self._refresh
         )
         for name in lines if done else ():
-            checkpoint = RunDirectory(self.folder / name).last_checkpoint
-            require(
-                checkpoint.is_file(), "ladder.minutes", f"more: {name} learned nothing", minutes
-            )
+            has_learned = RunDirectory(self.folder / name).metrics.is_file()
+            wanted = f"more, since {name} has learned nothing yet"
+            require(has_learned, "ladder.minutes", wanted, minutes)
             self._write_ended(name, recipes[name].train)
         return done
 

@@ -342,12 +342,12 @@ def test_a_lesson_of_two_games_and_one_that_is_not_there(
     other = {"train": [word for word in tiny if not word.startswith("game=")]}
     other["train"].append("game=checkers")
     folder = tmp_path / "a lesson"
-    asked = lesson(folder, 0.1, one={"train": tiny}, two={"train": tiny}, other=other)
+    asked = lesson(folder, 3, one={"train": tiny}, two={"train": tiny}, other=other)
     assert ladder(asked) == 0
     said = capsys.readouterr().out
     assert "other is left out: the game checkers is not installed" in said
     assert f"watch and play with: python -m azcore web 'web.runs={folder}'" in said
-    assert "one, two at once, 0.1 minutes" in said
+    assert "one, two at once, 3 minutes" in said
     assert "one  step 8\n" in said
     page = (folder / "side_by_side.html").read_text()
     assert page.count("<small>one</small>") == page.count("<small>two</small>") == 2
@@ -367,6 +367,9 @@ class Endless:
         self.words, self.threads = words, env["OMP_NUM_THREADS"]
         self.stdout, self.ended = io.StringIO(), -1.0
         self.begun.append(self)
+        run = next(Path(word.partition("=")[2]) for word in words if word.startswith("run_dir="))
+        run.mkdir(parents=True)
+        (run / "metrics.csv").touch()
 
     def wait(self, seconds: float | None = None) -> int:
         if self.ended < 0:
@@ -395,12 +398,27 @@ def test_the_runs_of_a_lesson_train_at_once_and_end_in_time(
     assert [each.words[3] for each in Endless.begun] == [f"game={name}" for name in recipes]
     assert {each.words[-1] for each in Endless.begun} == {"trainer.max_time=00:00:59:40"}
     assert {each.threads for each in Endless.begun} == {"2"}
-    assert all(3600 < each.ended < 3640 for each in Endless.begun)
+    assert all(3600 <= each.ended < 3601 for each in Endless.begun)
     assert sorted(path.name for path in (tmp_path / "new").glob("*.trained")) == [
         "chess.trained",
         "go.trained",
         "tic_tac_toe.trained",
     ]
+
+
+def test_a_run_that_has_learned_nothing_is_not_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Short(Endless):
+        def wait(self, _: float | None = None) -> int:
+            for path in tmp_path.glob("new/*/metrics.csv"):
+                path.unlink()
+            return 0
+
+    monkeypatch.setattr(command_line, "Popen", Short)
+    with pytest.raises(SettingError, match="must be more, since go has learned nothing yet, got 1"):
+        ladder(lesson(tmp_path / "new", 1, go={"train": ["game=go"]}))
+    assert not list((tmp_path / "new").glob("*.trained"))
 
 
 def test_a_run_of_a_lesson_that_fails_ends_the_others(
