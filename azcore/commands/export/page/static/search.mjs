@@ -18,11 +18,11 @@ export class Search {
     Object.assign(this, { rules, settings, evaluate })
   }
 
-  // The statistics of the root's actions, best first. isStopped() ends the search early.
+  // The statistics of the root's actions, best first. isStopped(), perhaps a promise, ends the search early.
   async run(state, simulations, isStopped = () => false) {
     this.rules.put(state)
     const root = await this.#leaf()
-    for (let left = simulations; left > 0 && !isStopped(); left--) {
+    for (let left = simulations; left > 0 && !await isStopped(); left--) {
       const path = []
       let node = root, edge = null
       this.rules.put(state)

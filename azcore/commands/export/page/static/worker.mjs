@@ -40,19 +40,28 @@ function stateAfter(actions) {
 
 const position = ({ actions, last, flip }) => view.position(stateAfter(actions), last, actions.length, flip)
 
-async function think({ actions, simulations }) {
+async function think({ id, actions, simulations }) {
   const begun = performance.now()
-  const found = await search.run(stateAfter(actions), simulations)
+  let last = begun
+  const isStopped = async () => {  // by a newer request, which can arrive only in a pause
+    if (performance.now() - last < PAUSE) return false
+    await new Promise(resolve => setTimeout(resolve))
+    last = performance.now()
+    return newest > id
+  }
+  const found = await search.run(stateAfter(actions), simulations, isStopped)
   return { found, seconds: (performance.now() - begun) / 1000 }
 }
 
 const WORK = { open, position, think }
-let queue = Promise.resolve()
+const PAUSE = 50  // milliseconds of thinking between two
+let queue = Promise.resolve(), newest = 0
 
 onmessage = ({ data: { id, what, ...request } }) => {
+  newest = id
   queue = queue.then(async () => {
     try {
-      postMessage({ id, answer: await WORK[what](request) })
+      postMessage({ id, answer: await WORK[what]({ id, ...request }) })
     } catch (error) {
       postMessage({ id, error: String(error.message ?? error) })
     }
