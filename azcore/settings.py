@@ -137,7 +137,8 @@ def require_each(settings: object, where: str, tests: Mapping[str, Test]) -> Non
     for key, (fits, wanted) in tests.items():
         group, _, name = key.rpartition(".")
         value = getattr(settings, name)
-        require(value is None or fits(value), f"{group or where}.{name}", wanted, value)
+        got = list(value) if isinstance(value, tuple) else value  # as it is written in YAML
+        require(value is None or fits(value), f"{group or where}.{name}", wanted, got)
 
 
 # Tests that many settings share.

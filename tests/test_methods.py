@@ -196,10 +196,10 @@ def test_their_order_does_not_matter(azcore: CommandLine, mine: Path) -> None:
     ("method", "sentence"),
     [
         # One more.
-        ("[playout_cap,warmup,root_values]", "the run has replay.root_value_share 0.0, got 0.3"),
+        ("[playout_cap,warmup,root_values]", "replay.root_value_share is 0.0 in the run, not 0.3"),
         # One or all less.
-        ("warmup", "the run has selfplay.full_search_share 0.25, got 1.0"),
-        ("[]", "the run has learner.warmup_steps 100, got 0"),
+        ("warmup", "selfplay.full_search_share is 0.25 in the run, not 1.0"),
+        ("[]", "learner.warmup_steps is 100 in the run, not 0"),
     ],
 )
 def test_others_are_refused(azcore: CommandLine, mine: Path, method: str, sentence: str) -> None:
@@ -215,4 +215,4 @@ def test_the_numbers_of_a_method_are_not_put_back(azcore: CommandLine, mine: Pat
     """The run changed one of them; the method alone would silently undo that."""
     status, _, errors = azcore("game=tic_tac_toe", "resume=mine", "method=[playout_cap,warmup]")
     assert status == 2
-    assert "the run has selfplay.cheap_simulations 3, got 16" in errors
+    assert "selfplay.cheap_simulations is 3 in the run, not 16" in errors

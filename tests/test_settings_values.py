@@ -126,7 +126,9 @@ def changed(config: dict[str, Any], place: Place, value: object) -> dict[str, An
 
 
 def test_any_value_is_used_or_refused_in_a_sentence(compose: Compose) -> None:
-    texts = {("export", name) for name in ("games", "format", "out", "position")}  # a folder: 7
+    texts = {
+        ("export", name) for name in ("games", "format", "out", "position", "run")
+    }  # a folder: 7
     refused, tried = [], set()
     for command, read in READERS.items():
         root = command.partition(" ")[0]

@@ -132,7 +132,7 @@ def test_weights_of_another_board_size_are_begun_with_if_they_fit(
     capsys.readouterr()
     assert train({**large, "run_dir": "whole"}) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "last.ckpt, step 4, of board_size 3 (here 4); optimizer" in told
+    assert "last.ckpt, step 4, of board_size 3 (here 4), a fresh optimizer" in told
     given, first = weights_of(checkpoint("small")), weights_of(checkpoint("whole", "step-0"))
     assert all(tensor.equal(first[name]) for name, tensor in given.items())
     assert checkpoint("whole")[KEY]["game"]["settings"]["board_size"] == 4

@@ -81,7 +81,7 @@ def test_a_file_that_computes_something_else_is_not_written(
         ((*EXPORT, "out=there.onnx"), "exists already"),
         (
             ("command=export", "what=planes"),
-            "what must be one of checkpoint, games, onnx, page, picture, got 'planes'",
+            "what must be one of checkpoint, games, onnx, page, picture, story, got 'planes'",
         ),
     ],
 )

@@ -27,7 +27,7 @@ ELSEWHERE = {
 # What the reader or a package brings; tests install the packages and run them elsewhere.
 OF_PACKAGES = {"NAME", "my_game", "breakthrough", "connect_four", "minishogi", "se_res", "average"}
 OF_PACKAGES |= {"soon", "cutout", "huber", "patient"}
-PROGRAMS = {"cd", "export", "sudo", ".", "make", "pip", "python", "python3", "ray", "sh"}
+PROGRAMS = {"cd", "export", "sudo", ".", "make", "npm", "pip", "python", "python3", "ray", "sh"}
 WITH_PYTHON = [
     page for page in PAGES if blocks(page, "python") and ELSEWHERE.get(page, page) == page
 ]
