@@ -21,7 +21,7 @@ from azcore.engine.server import Loaded
 from azcore.engine.settings import thinking_search
 from azcore.game.registry import installed_games
 from azcore.search.settings import SearchSettings
-from azcore.web.levels import DRAWN, LEVELS, evaluator_for, level
+from azcore.web.levels import LEVELS, evaluator_for, level, search_for
 
 OPENING_PLIES = 2  # random moves, so that games differ
 
@@ -29,11 +29,10 @@ OPENING_PLIES = 2  # random moves, so that games differ
 def player(name: str, has_network: bool, own: Loaded, search: SearchSettings) -> SearchPlayer:
     """A level as the page plays it."""
     way = level(name, has_network)
-    proofs = 0 if way.noise == DRAWN else search.proof_plies
     return SearchPlayer(
         game=own.game,
         evaluator=evaluator_for(way, own.game, own.evaluator, has_network),
-        settings=replace(search, proof_plies=proofs),
+        settings=search_for(way, search),
         name=LEVELS[name].title,
         num_simulations=way.simulations,
     )

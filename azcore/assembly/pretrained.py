@@ -52,6 +52,11 @@ def stories() -> dict[str, Path]:
     return {name: folder for name, folder in folders.items() if folder.is_dir()}
 
 
+def named_stories() -> dict[str, Path]:
+    """`stories` by the texts that name them, `pretrained/NAME@story`."""
+    return {f"{WORD}/{name}{STORY}": folder for name, folder in stories().items()}
+
+
 def in_place_of_story(text: str) -> str:
     """A text that names a run or one of its checkpoints, with the folder of a shipped story.
 
@@ -60,10 +65,10 @@ def in_place_of_story(text: str) -> str:
     """
     if not is_pretrained(text) or STORY not in text:
         return text
-    name, _, rest = text.removeprefix(f"{WORD}/").partition(STORY)
-    if (folder := stories().get(name)) is None:
-        names = ", ".join(f"{WORD}/{each}{STORY}" for each in stories()) or "none"
-        raise SettingError(f"there is no story {text}; these ship: {names}")
+    name, story, rest = text.partition(STORY)
+    there = named_stories()
+    if (folder := there.get(name + story)) is None:
+        raise SettingError(f"there is no story {text}; these ship: {', '.join(there) or 'none'}")
     return f"{folder}{rest}"
 
 

@@ -54,7 +54,7 @@ def run_at_once(
     Args:
         lines: the words of each, as for `run_line`, by name.
         asked_by: as for `run_line`.
-        seconds: after which those that still run are told to save their work and end.
+        seconds: after which runs still going must save their work and end.
         every: seconds between two calls of `meanwhile`.
         meanwhile: called while they run.
 

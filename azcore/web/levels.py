@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 from azcore.engine.thought import Limits
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.search.settings import SearchSettings
 from azcore.web.orders import RefusedError
 
 
@@ -78,7 +80,7 @@ class Strength(NamedTuple):
     Args:
         text: by which a page names it.
         limits: of the search of a move.
-        way: of the level; None: it is no level.
+        way: that of the level; None: simulations or seconds.
     """
 
     text: str
@@ -143,6 +145,11 @@ def evaluator_for(way: Way, game: Game, own: Evaluator, has_network: bool) -> Ev
     """
     evaluator = own if way.network or not has_network else UniformEvaluator(game)
     return NoisyEvaluator(evaluator, way.noise) if way.noise else evaluator
+
+
+def search_for(way: Way, search: SearchSettings) -> SearchSettings:
+    """The player's search in this way: a draw from the policy sees no wins that the rules prove."""
+    return replace(search, proof_plies=0) if way.noise == DRAWN else search
 
 
 def claims(checkpoint: Path) -> Mapping[str, str]:

@@ -21,7 +21,15 @@ from azcore.search.settings import SearchSettings
 from azcore.storage.positions import INITIAL, UNREADABLE, read_position, without_words
 from azcore.storage.transcripts import as_far_as_read, conceded, format_named, formats_of
 from azcore.web import view
-from azcore.web.levels import DRAWN, Strength, Way, evaluator_for, levels_in_words, strength
+from azcore.web.levels import (
+    DRAWN,
+    Strength,
+    Way,
+    evaluator_for,
+    levels_in_words,
+    search_for,
+    strength,
+)
 from azcore.web.orders import (
     LONGEST_TEXT,
     Later,
@@ -594,12 +602,10 @@ class Room:
         if way not in self._noisy:
             game, evaluator, _ = self._loaded
             room = way.simulations + max(64, 2 * self._engine.leaves_per_tree)
-            # A draw from the policy is no search, so it sees no wins either.
-            drawn = replace(self._search, proof_plies=0)
             self._noisy[way] = self._thinker_of(
                 Loaded(game, evaluator_for(way, game, evaluator, self._has_network)),
                 replace(self._engine, max_simulations=room),
-                drawn if way.noise == DRAWN else self._search,
+                search_for(way, self._search),
             )
         return self._noisy[way]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from azcore.arena.elo import fit_ratings
-from azcore.assembly.pretrained import STORY, WORD, stories
+from azcore.assembly.pretrained import STORY, named_stories
 from azcore.errors import AzcoreError
 from azcore.pictures import shared
 from azcore.report.doctor import HISTORY, findings, numbers_of
@@ -136,7 +136,7 @@ class Runs:
                 with contextlib.suppress(OSError):  # it has just been removed
                     found[str(run.relative_to(self._folder))] = path.stat().st_mtime
         own = sorted(found, key=lambda name: -found[name])[:MOST_RUNS]
-        return [*own, *(f"{WORD}/{name}{STORY}" for name in stories())]
+        return [*own, *named_stories()]
 
     def _run(self, name: str) -> RunDirectory:
         if name not in self._names():
@@ -144,9 +144,8 @@ class Runs:
         return self._at(name)
 
     def _at(self, name: str) -> RunDirectory:
-        folder = stories().get(name.removeprefix(f"{WORD}/").removesuffix(STORY))
-        is_story = folder is not None and name.startswith(WORD) and name.endswith(STORY)
-        return RunDirectory(folder if folder and is_story else self._folder / name)
+        shipped = named_stories() if name.endswith(STORY) else {}
+        return RunDirectory(shipped.get(name, self._folder / name))
 
     def _listed(self, name: str) -> Plain:
         run = self._at(name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from azcore.assembly.pretrained import STORY, WORD, in_place_of_story, shipped, stories
+from azcore.assembly.pretrained import WORD, in_place_of_story, named_stories, shipped
 from azcore.engine.server import Loaded
 from azcore.errors import AzcoreError, SettingError
 from azcore.game import Game
@@ -206,10 +206,10 @@ class Shelf:
         names = {
             path: path.parent.parent.relative_to(self._runs).as_posix() for path in newest_first
         }
-        for name, folder in stories().items():
+        for name, folder in named_stories().items():
             path = RunDirectory(folder).last_checkpoint
             if (when := _written(path)) is not None:
-                names[path], there[path] = f"{WORD}/{name}{STORY}", when
+                names[path], there[path] = name, when
         for path, name in names.items():
             run = RunDirectory(path.parent.parent)
             if path.parent.parent.is_symlink() or path.parent.is_symlink():

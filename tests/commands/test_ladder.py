@@ -358,7 +358,7 @@ def test_a_lesson_of_two_games_and_one_that_is_not_there(
 
 
 class Endless:
-    """A run that ends when it is told to, after it has saved its work."""
+    """A run that ends only on a signal, after it has saved its work."""
 
     now = 0.0
     begun: ClassVar[list[Endless]] = []

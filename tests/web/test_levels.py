@@ -1,4 +1,4 @@
-"""Levels: what they do in words, how their moves are drawn, and what is claimed of them."""
+"""Levels: their descriptions, how their moves are drawn, and the claims about them."""
 
 from __future__ import annotations
 

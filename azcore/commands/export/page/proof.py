@@ -16,6 +16,7 @@ import numpy as np
 from azcore.commands.export.page.look import Position, clicks_of
 from azcore.errors import AzcoreError, SettingError
 from azcore.game import ByteArray, CompiledGame
+from azcore.testing.random_play import random_game
 
 NODE = "node"
 COMPARED = Path(__file__).with_name("compare.mjs")
@@ -34,11 +35,7 @@ def random_games(game: CompiledGame, seed: int, positions: int) -> list[list[int
     rng = np.random.default_rng(seed)
     games: list[list[int]] = []
     while sum(len(actions) + 1 for actions in games) < positions:
-        state, actions = game.initial_state(), []
-        while not game.is_terminal(state):
-            actions.append(int(rng.choice(np.flatnonzero(game.legal_action_mask(state)))))
-            state = game.step(state, actions[-1])
-        games.append(actions)
+        games.append(random_game(game, rng))
     return games
 
 
