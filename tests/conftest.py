@@ -30,6 +30,10 @@ from typing import Any
 import hydra
 import pytest
 import yaml
+from hydra._internal.core_plugins.importlib_resources_config_source import (
+    ImportlibResourcesConfigSource,
+)
+from hydra._internal.hydra import Hydra
 from omegaconf import OmegaConf
 
 import seconds
@@ -131,6 +135,32 @@ def parse_once(stream: Any, Loader: type) -> Any:  # noqa: N803 (the name it has
 
 
 yaml.load = parse_once
+
+load_config = ImportlibResourcesConfigSource.load_config
+loaded: dict[tuple[str, str], Any] = {}
+
+
+def load_once(self: ImportlibResourcesConfigSource, config_path: str) -> Any:
+    """The settings files of azcore and Hydra, which no test changes."""
+    key = self.path, config_path
+    if key not in loaded:
+        loaded[key] = load_config(self, config_path)
+    return copy.deepcopy(loaded[key])
+
+
+ImportlibResourcesConfigSource.load_config = load_once  # type: ignore[method-assign]
+
+get_mode = Hydra.get_mode
+
+
+def mode_if_asked(self: Hydra, config_name: str | None, overrides: list[str]) -> Any:
+    """Hydra composes all settings for this one, which only experiments set."""
+    if any(word.partition("=")[0] in ("experiment", "hydra.mode") for word in overrides):
+        return get_mode(self, config_name, overrides)
+    return None
+
+
+Hydra.get_mode = mode_if_asked  # type: ignore[method-assign]
 
 
 def compose(*overrides: str) -> dict[str, Any]:

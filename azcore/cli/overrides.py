@@ -17,6 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 from azcore.cli import roots
 from azcore.cli.effects import require_effective
 from azcore.cli.messages import METHOD, of_another_command, parsed
+from azcore.cli.plugins import methods
 from azcore.errors import CheckpointError, GameError, SettingError
 
 if TYPE_CHECKING:
@@ -371,6 +372,8 @@ def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) 
     """
     from azcore.storage.run_settings import flat
 
+    if group == METHOD and choice in methods():
+        return methods()[choice]
     try:
         contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
     except HydraException:  # alone, it has no groups to choose in

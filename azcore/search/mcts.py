@@ -77,10 +77,11 @@ class Search:
         self.states = make_batch(game, num_trees)
         self._evaluator = evaluator
         self.trees, self._slots = make_trees(game, num_trees, settings)
-        # Without the methods that only select, so that numba compiles one kernel for all of them.
-        self._backing_up = self.trees.variants._replace(
-            best_only=None, forced=None, gumbel=None, formula=None
-        )
+        variants = self.trees.variants
+        self._backing_up = variants.only("in_flight", "transpositions", "proofs", "squares")
+        self._moving = variants.only("transpositions", "proofs", "squares")
+        pruning = ("forced", "in_flight", "squares", "formula") if settings.forced_visits else ()
+        self._reading = variants.only("gumbel", "proofs", *pruning)
         slots = len(self._slots.tree)
         self._positions = make_positions(game, slots, keys=settings.transpositions)
         self._code: dict[Any, Callable[..., Any]] = {}  # by kernel, see `call`
@@ -116,7 +117,7 @@ class Search:
         """Play a legal action at a root; keep the subtree behind it if the settings say so."""
         self.states.step(row, action)
         self.forced_wins.forget([row])
-        self.call(roots.advance, self.trees, row, action)
+        self.call(roots.advance, self.trees._replace(variants=self._moving), row, action)
         self._check_root(row)
         self._clear_decided([row])
 
@@ -173,7 +174,7 @@ class Search:
             variants.transpositions.slot_waits[slots] = False
 
     def _clear(self, row: int) -> None:
-        self.call(roots.clear_one, self.trees.tree, row, self.trees.variants)
+        self.call(roots.clear_one, self.trees.tree, row, self._moving)
 
     # -- searching ------------------------------------------------------------------------------
 
@@ -213,11 +214,15 @@ class Search:
         if takes_wins and (win := self.forced_wins.action(row)) >= 0:
             self._clear(row)
             self._only[row] = win
-        forced = self.settings.forced_visits if noise is not None else 0.0
-        self.call(roots.begin, self.trees, row, simulations, forced)
+        variants = self.trees.variants
+        if self.settings.is_gumbel:
+            self._clear(row)
+        self.call(roots.begin, self.trees._replace(variants=self._moving), row, simulations, 0.0)
         self._noise.pop(row, None)
-        if self.trees.variants.best_only is not None:
-            self.trees.variants.best_only[row] = best_only
+        if variants.forced is not None:
+            variants.forced[row] = self.settings.forced_visits if noise is not None else 0.0
+        if variants.best_only is not None:
+            variants.best_only[row] = best_only
         if self.settings.is_gumbel:
             self._noise[row] = noise or _no_noise
         elif noise is not None and self.held(row) >= 0:
@@ -351,7 +356,7 @@ class Search:
         """The result of searching one root so far."""
         trees, root = self.trees, self.trees.root
         count, best, value = self.call(
-            results.read, trees.tree, row, trees.rule, trees.variants, root
+            results.read, trees.tree, row, trees.rule, self._reading, root
         )
 
         def copied(array: npt.NDArray[Any]) -> Any:

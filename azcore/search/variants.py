@@ -30,3 +30,10 @@ class Variants(NamedTuple):
     proofs: Proofs | None
     squares: npt.NDArray[np.float64] | None  # [B, M], see `spread_factor`
     formula: Callable[..., float] | None  # in place of PUCT's, see `rules.py`
+
+    def only(self, *names: str) -> Variants:
+        """Without all but these methods, for a kernel that uses no other.
+
+        So numba compiles that kernel once for all searches that differ in the others alone.
+        """
+        return self._replace(**{name: None for name in self._fields if name not in names})

@@ -107,14 +107,11 @@ def test_two_ranks_learn_what_one_does_and_resume_to_the_byte(tiny: Tiny, tmp_pa
     assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "two")
 
 
-LARGE = pytest.mark.long(
-    short="tests/algorithms/test_ranks.py::test_two_ranks_compile_in_half_precision"
+@pytest.mark.long(
+    short="tests/algorithms/test_ranks.py::"
+    "test_two_ranks_learn_what_one_does_and_resume_to_the_byte"
 )
-
-
-@pytest.mark.parametrize(
-    ("blocks", "channels"), [(1, 8), pytest.param(4, 32, marks=LARGE)], ids=["small", "large"]
-)
+@pytest.mark.parametrize(("blocks", "channels"), [(1, 8), (4, 32)], ids=["small", "large"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.jit")  # as torch compiles
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # the same
 def test_two_ranks_compile_in_half_precision(
@@ -256,7 +253,10 @@ def test_a_lost_rank_ends_the_run(tmp_path: Path) -> None:
     assert gone([rank_1])
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+KILLED = pytest.mark.long(short="tests/algorithms/test_ranks.py::test_all_ranks_end_with_the_run")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=KILLED)])
 def test_all_ranks_end_with_the_run(tmp_path: Path, number: signal.Signals) -> None:
     with running(tmp_path / "run") as (process, rank_1):
         process.send_signal(number)

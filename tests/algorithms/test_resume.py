@@ -124,7 +124,15 @@ LATER = [  # methods later than the papers'
 ]
 
 
-@pytest.mark.parametrize(("optimizer", "stops"), [("adamw", (4, 7)), ("muon", (7,))])
+MUON = pytest.mark.long(
+    short="tests/algorithms/test_resume.py::"
+    "test_with_later_methods_stopped_and_resumed_equals_never_stopped"
+)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "stops"), [("adamw", (4, 7)), pytest.param("muon", (7,), marks=MUON)]
+)
 def test_with_later_methods_stopped_and_resumed_equals_never_stopped(
     tiny: Tiny, tmp_path: Path, optimizer: str, stops: Sequence[int]
 ) -> None:
@@ -243,9 +251,15 @@ SPRT = ["gate.sprt=true", *(f"sprt.{key}" for key in ("look_games=2", "elo0=-300
 SPRT += ["sprt.alpha=0.4", "sprt.beta=0.4", "gate.games=8"]
 
 
+ALL_GAMES = pytest.mark.long(
+    short="tests/algorithms/test_resume.py::"
+    "test_alphagozero_stopped_and_resumed_equals_never_stopped"
+)
+
+
 @pytest.mark.parametrize(
     ("stops", "test"),  # after a match and before, and midway
-    [((14, 16), []), ((14, 16), SPRT)],
+    [pytest.param((14, 16), [], marks=ALL_GAMES), ((14, 16), SPRT)],
     ids=["all games", "sprt"],
 )
 def test_alphagozero_stopped_and_resumed_equals_never_stopped(

@@ -51,7 +51,7 @@ def lines(path: Path) -> int:
     return len(path.read_bytes().splitlines()) if path.exists() else 0
 
 
-@kills_of("tests/commands/test_killed_commands.py::test_a_tuning", 1)
+@kills_of("tests/commands/test_killed_commands.py::test_a_rating_list")
 def test_a_tuning(tiny: Tiny, tmp_path: Path, kills: int) -> None:
     pytest.importorskip("optuna", reason="command=tune needs the extra tune (optuna, scipy)")
     train_once(tiny("run_dir=run", "trainer.max_steps=4"))

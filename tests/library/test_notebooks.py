@@ -74,6 +74,7 @@ def test_compare_two_settings(notebook: Any) -> None:
     assert names["ratings"].table()["player"][-1] == "random"
 
 
+@pytest.mark.long(short="tests/commands/test_new_game.py::test_the_tutorial_does_what_it_says")
 def test_a_game_of_ones_own(notebook: Any) -> None:
     (rules,) = [c for c in cells(NOTEBOOKS[2]) if "class TakeAway" in c]
     assert len(rules.splitlines()) <= 66, "the page says 60 lines, and means the class"

@@ -151,22 +151,22 @@ def compare_games(
     return met
 
 
-# Uncompiled games differ only in the batch, larger boards only in the number of edges.
+# Uncompiled games differ only in the batch, larger boards only in the number of edges; each game is
+# compiled with each group of methods.
 FEW = ("alphazero", "solved, visits forced", "forced wins, solved")
-SEARCHED = [
-    (key, rule)
-    for key in GAMES
-    for rule in RULES
-    if key in ("tic_tac_toe", "go 3x3") or rule in FEW
-]
 WITHOUT_NOISE = (*FEW, "alphago zero", "root softened", *PRUNED)
+MORE = pytest.mark.long(short="tests/search/test_matches_reference.py::test_whole_games")
 
 
 @pytest.mark.parametrize(
     ("key", "rule", "noise"),
     [
-        *((key, rule, True) for key, rule in SEARCHED),
+        *(("go 3x3", rule, True) for rule in RULES),
         *(("go 3x3", rule, False) for rule in WITHOUT_NOISE),
+        *(("tic_tac_toe_plain", rule, True) for rule in FEW),
+        pytest.param("go 5x5", "alphazero", True),
+        *(pytest.param("go 5x5", rule, True, marks=MORE) for rule in FEW[1:]),
+        *(pytest.param("tic_tac_toe", rule, True, marks=MORE) for rule in RULES),
     ],
 )
 def test_whole_games(key: str, rule: str, noise: bool) -> None:
@@ -186,8 +186,6 @@ def test_whole_games(key: str, rule: str, noise: bool) -> None:
 @pytest.mark.parametrize(
     ("key", "virtual_loss", "leaves"),
     [
-        ("tic_tac_toe", 1, 4),
-        ("tic_tac_toe", 3, 8),
         ("go 3x3", 3, 4),
         ("go 3x3", 1, 8),
         ("tic_tac_toe_plain", 3, 4),
@@ -209,7 +207,7 @@ def test_several_leaves_of_a_tree_at_once(
 
 
 @pytest.mark.parametrize("is_loss", [True, False], ids=["losses", "visits"])
-@pytest.mark.parametrize("key", ["tic_tac_toe", "tic_tac_toe_plain", "go 3x3"])
+@pytest.mark.parametrize("key", ["tic_tac_toe_plain", "go 3x3"])
 def test_several_leaves_solved(key: str, is_loss: bool) -> None:
     settings = search_settings(
         virtual_loss=1, virtual_loss_is_loss=is_loss, leaves_per_tree=4, solve=True
@@ -221,29 +219,25 @@ def test_several_leaves_solved(key: str, is_loss: bool) -> None:
     assert met.proven[-1] > 0
 
 
-@pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3"])
-def test_several_leaves_with_c_by_spread(key: str) -> None:
+def test_several_leaves_with_c_by_spread() -> None:
     settings = search_settings(virtual_loss=1, leaves_per_tree=4, c_spread=0.85)
-    met = compare_games(make(key), settings, noise=True, seed=3, most_moves=20)
+    met = compare_games(make("go 3x3"), settings, noise=True, seed=3, most_moves=20)
     assert met.kept > 3
     assert met.ends.total() > 20
 
 
-@pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3"])
-def test_several_leaves_stopped_early(key: str) -> None:
+def test_several_leaves_stopped_early() -> None:
     settings = search_settings(virtual_loss=1, leaves_per_tree=4, stop_early=True)
-    met = compare_games(make(key), settings, noise=False, seed=3, most_moves=20)
+    met = compare_games(make("go 3x3"), settings, noise=False, seed=3, most_moves=20)
     assert met.kept > 3
     assert met.saved > 20
 
 
 def test_small_reuse_limit() -> None:
     """A subtree above the limit is forgotten, one below is kept."""
-    met = compare_games(make("tic_tac_toe"), search_settings(reuse_limit=0.1), noise=False, seed=3)
+    met = compare_games(make("go 3x3"), search_settings(reuse_limit=0.1), noise=False, seed=3)
     assert 0 < met.kept < met.moves - 4
-    met = compare_games(
-        make("tic_tac_toe"), search_settings(reuse_subtree=False), noise=True, seed=3
-    )
+    met = compare_games(make("go 3x3"), search_settings(reuse_subtree=False), noise=True, seed=3)
     assert met.kept == 0
 
 

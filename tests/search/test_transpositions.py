@@ -216,7 +216,7 @@ def make(key: str, monkeypatch: pytest.MonkeyPatch) -> Game:
     return azcore.make(key)
 
 
-GAMES = ["tic_tac_toe", "tic_tac_toe_plain", "connect four", "go 3x3", "go 5x5"]
+MORE = pytest.mark.long(short="tests/search/test_transpositions.py::test_whole_games")
 LAYERS = ["layers 1", "layers 3", "layers 20"]
 
 
@@ -320,7 +320,14 @@ def compare_games(
 
 @pytest.mark.parametrize(
     ("key", "leaves"),
-    [*((key, 8) for key in [*GAMES, *LAYERS]), ("tic_tac_toe", 1), ("layers 20", 1)],
+    [
+        ("tic_tac_toe_plain", 8),
+        ("go 3x3", 8),
+        *((key, 8) for key in LAYERS),
+        ("go 3x3", 1),
+        ("layers 20", 1),
+        *(pytest.param(key, 8, marks=MORE) for key in ("tic_tac_toe", "connect four", "go 5x5")),
+    ],
 )
 def test_whole_games(key: str, leaves: int, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = graph_settings(num_simulations=100, leaves_per_tree=leaves, virtual_loss=leaves > 1)
@@ -340,7 +347,7 @@ def test_whole_games(key: str, leaves: int, monkeypatch: pytest.MonkeyPatch) -> 
     ],
     ids=["visits", "visits, alphago zero", "losses"],
 )
-@pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3", "layers 3", "layers 20"])
+@pytest.mark.parametrize("key", ["go 3x3", "layers 20"])
 def test_several_leaves_at_once(
     key: str, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,7 +356,7 @@ def test_several_leaves_at_once(
     assert met["again"] > 2
 
 
-@pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3", "layers 3", "layers 20"])
+@pytest.mark.parametrize("key", ["go 3x3", "layers 20"])
 def test_gumbel(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = graph_settings(num_simulations=80, gumbel=gumbel(actions=4))
     met = compare_games(
@@ -373,7 +380,7 @@ def test_a_kept_root_that_another_way_made_is_forgotten() -> None:
     """Its actions were those of that way; searches before it were about both."""
     settings = graph_settings(num_simulations=150)
     forgotten, kept = 0, 0
-    for seed in range(30):
+    for seed in range(12):
         game, rng = Grudge(width=3, plies=12, seed=seed), np.random.default_rng(seed)
         reference = GraphReference(game=game, evaluator=Judge(game), settings=settings)
         search = Search(game=game, num_trees=1, evaluator=Judge(game), settings=settings)
@@ -390,8 +397,8 @@ def test_a_kept_root_that_another_way_made_is_forgotten() -> None:
                 check_equal(search, 0, reference.root)
                 kept += 1
         forgotten += reference.forgotten
-    assert forgotten > 2
-    assert kept > 100
+    assert forgotten > 1
+    assert kept > 40
 
 
 @pytest.mark.rules

@@ -247,9 +247,9 @@ def test_games_in_play_of_an_earlier_version_go_on() -> None:
     assert second.state_dict() == state
 
 
-@pytest.mark.parametrize("turn", [0, 3])
 @pytest.mark.parametrize(
-    "more", [{"gumbel": gumbel()}, {"leaves_per_tree": 2, "virtual_loss": 1.0}]
+    ("turn", "more"),
+    [(0, {"gumbel": gumbel()}), (3, {"leaves_per_tree": 2, "virtual_loss": 1.0})],
 )
 def test_what_is_compiled_ahead_is_what_is_called(
     monkeypatch: pytest.MonkeyPatch, turn: int, more: dict[str, Any]

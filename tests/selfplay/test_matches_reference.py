@@ -156,9 +156,18 @@ RESIGNING = (
 )
 
 
-@pytest.mark.parametrize("name", GAMES)
+WHOLE = [*((way, None) for way in WAYS), *((way, -0.3) for way in RESIGNING)]
+MORE = pytest.mark.long(short="tests/selfplay/test_matches_reference.py::test_whole_games")
+
+
 @pytest.mark.parametrize(
-    ("way", "threshold"), [*((way, None) for way in WAYS), *((way, -0.3) for way in RESIGNING)]
+    ("name", "way", "threshold"),
+    [
+        *(("go 3x3", *whole) for whole in WHOLE),
+        ("tic_tac_toe", "as alphazero does", None),
+        ("tic_tac_toe", "from starts", None),
+        *(pytest.param("tic_tac_toe", *whole, marks=MORE) for whole in WHOLE),
+    ],
 )
 def test_whole_games(name: str, way: str, threshold: float | None, tmp_path: Path) -> None:
     game, alpha = GAMES[name]

@@ -73,13 +73,13 @@ def rises(measured: Counts, kept: Counts) -> list[str]:
     return told
 
 
-def measure(searched: Sequence[str] = GAMES) -> Counts:
+def measure(games: Sequence[str] = GAMES) -> Counts:
     """Count, in processes of their own; half a minute if numba has compiled everything before.
 
     Args:
-        searched: those of `GAMES` whose search is measured, beside the rules of all.
+        games: those of `GAMES` whose rules and search are measured, and self-play of Go 9x9.
     """
-    command = [sys.executable, __file__, "--child", *searched]
+    command = [sys.executable, __file__, "--child", *games]
     environment = {
         **os.environ,
         "NUMBA_CPU_NAME": "x86-64-v3",
@@ -153,13 +153,13 @@ def child() -> None:
         "connect four": ConnectFour,
     }
     assert tuple(make) == GAMES
-    for name in GAMES:
+    for name in sys.argv[2:]:
         game = make[name]()
-        if name in sys.argv[2:]:
-            count_search(callgrind, name, game)
+        count_search(callgrind, name, game)
         count_rules(callgrind, name, game)
-    for name in SELF_PLAY:
-        count_self_play(callgrind, name, make["go 9x9"]())
+    if "go 9x9" in sys.argv:
+        for name in SELF_PLAY:
+            count_self_play(callgrind, name, make["go 9x9"]())
 
 
 def count_search(callgrind: Callgrind, name: str, game: CompiledGame) -> None:

@@ -330,10 +330,15 @@ def test_the_same_seed_gives_the_same_games(azcore: Command, tmp_path: Path) -> 
     assert openings[0] != openings[1] != openings[2]
 
 
+WITHOUT_CONSTANTS = pytest.mark.long(
+    short="tests/commands/arena/test_tournament.py::test_processes_play_the_same_tournament"
+)
+
+
 @pytest.mark.parametrize(
     "players",
     [
-        "search:4,search:8,first@step-8",
+        pytest.param("search:4,search:8,first@step-8", marks=WITHOUT_CONSTANTS),
         "first,search:4,'first gumbel=null c_init=3 num_simulations=8'",
     ],
 )

@@ -94,6 +94,9 @@ def test_mates_in_two_are_found_as_by_the_textbook(settings: SearchSettings) -> 
     assert sum(map(found_in_two, texts, moves)) >= TEXTBOOK_IN_TWO
 
 
+@pytest.mark.long(
+    short="tests/games/chess/test_mates.py::test_mates_in_two_are_found_as_by_the_textbook"
+)
 def test_the_textbook_finds_as_many_as_noted(settings: SearchSettings) -> None:
     texts = positions("chess_mates_in_one.txt")
     moves = most_visited_by_the_textbook(texts, settings)
