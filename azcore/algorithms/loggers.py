@@ -62,14 +62,12 @@ def csv(run: RunDirectory) -> Logger:
 
 
 def wandb(run: RunDirectory) -> Logger:
-    _require_library("wandb", "wandb")
     # Not in the run, which must hold no links; wandb makes some.
     folder = os.environ.get("WANDB_DIR") or "."
     return loggers.WandbLogger(project=PROJECT, name=run.path.name, save_dir=folder)
 
 
 def mlflow(run: RunDirectory) -> Logger:
-    _require_library("mlflow", "mlflow", "mlflow-skinny")
     uri = os.environ.get("MLFLOW_TRACKING_URI")
     if not uri:
         # Files need neither server nor database. MLflow 3 supports them on request.
@@ -78,6 +76,7 @@ def mlflow(run: RunDirectory) -> Logger:
     return loggers.MLFlowLogger(experiment_name=PROJECT, run_name=run.path.name, tracking_uri=uri)
 
 
+PACKAGES = {"wandb": ("wandb",), "mlflow": ("mlflow", "mlflow-skinny")}  # one of them is needed
 OWN: dict[str, Maker] = {"tensorboard": tensorboard, "csv": csv, "wandb": wandb, "mlflow": mlflow}
 
 
@@ -88,6 +87,7 @@ def logger_of(name: Any, run: RunDirectory) -> Logger:
         SettingError: there is no such logger, its library is missing, or it cannot be made.
     """
     is_own = isinstance(name, str) and name in OWN
+    require_library(name)
     make: Maker = OWN[name] if is_own else loaded(named(GROUP, name, "logger", *OWN))
     try:
         logger = make(run)
@@ -101,13 +101,15 @@ def logger_of(name: Any, run: RunDirectory) -> Logger:
     return logger
 
 
-def _require_library(name: str, *packages: str) -> None:
+def require_library(name: Any) -> None:
     """Refuse a logger whose library is not installed.
 
     Raises:
-        SettingError: none of the packages is installed.
+        SettingError: none of its packages is installed.
     """
-    for package in packages:
+    if not isinstance(name, str) or name not in PACKAGES:
+        return
+    for package in PACKAGES[name]:
         try:
             version(package)
         except PackageNotFoundError:

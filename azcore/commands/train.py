@@ -24,7 +24,7 @@ from rich.console import Console
 from azcore import interrupts
 from azcore.algorithms.display import DISPLAYS, TrainingDisplay
 from azcore.algorithms.follower import follow_here
-from azcore.algorithms.loggers import one_error_of_tensorboard
+from azcore.algorithms.loggers import one_error_of_tensorboard, require_library
 from azcore.algorithms.metrics import METRICS
 from azcore.algorithms.objects import NONE, Objects
 from azcore.algorithms.origin import (
@@ -116,6 +116,7 @@ def train_run(
     _require_here(trainer_settings(config["trainer"]))  # before anything is compiled
     if NOTES in config:
         require_notes(config[NOTES])
+    require_library(config["logger"])
     settings = settings_from(config, RunSettings)
     trainer, backend = settings.trainer, settings.backend
     place = place_here(trainer)

@@ -155,7 +155,18 @@ def test_every_experiment_is_listed_here() -> None:
     assert set(EXPERIMENTS) == set(VARIED)
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
+MANY = pytest.mark.long(
+    short="tests/commands/test_experiments.py::test_jobs_build_and_differ_in_what_they_say"
+)
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        pytest.param(each, marks=MANY) if each == "ablation_go" else each  # as ablation
+        for each in EXPERIMENTS
+    ],
+)
 def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
     overrides = jobs(experiment)
     assert {job[0] for job in overrides} == {"seed=1", "seed=2", "seed=3"}
