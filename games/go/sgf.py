@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
-from azcore.game import GameText, Transcript, TranscriptFormat, unplayable, up_to_fault
+from azcore.errors import InvalidTextError, TranscriptError
+from azcore.game import GameText, MainLine, Transcript, TranscriptFormat
 
 from . import rules
 from .notation import (
@@ -29,7 +29,9 @@ LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves
 SGF_ROOT = re.compile(r"\(\s*;\s*(?:FF|GM|CA|AP|SZ)\[[^]\\\n]*\]")
 SGF_SIGN = re.compile(r"\\.?|[\[\]()]", re.DOTALL)  # a backslash includes the next character
 SGF_START = re.compile(r"\(\s*(?:;|[A-Z]{2}\[|\Z)")  # one publisher leaves the first ; out
-RESULT = re.compile(r"\s*(?:(b|w)(?:lack|hite)?\s*(?:\+|win)|(0|draw|jigo|tie)\s*$)", re.IGNORECASE)
+RESULT = re.compile(
+    r"\s*(?:(b|w)(?:lack|hite)?\s*(?:\+|win)|(0|d(?:raw|\+j?)|jigo|tie)\s*$)", re.IGNORECASE
+)
 # Chinese and Japanese: black or white ... wins; drawn.
 WON = re.compile("[\u9ed1\u9ed2\u767d](?=.*[\u80dc\u52dd])")
 DRAWN = re.compile("\u548c\u68cb|\u6301[\u68cb\u7881]|\u30b8\u30b4")
@@ -188,27 +190,20 @@ def read_sgf(game: Go, text: str) -> Transcript:
         raise TranscriptError(
             f"go: the SGF board must be {wanted}, got {size}x{size}", f"a board of {size}x{size}"
         )
-    read = _komi(root)
-    komi: float = game.komi if read is None or read not in game.komis else read
-    line = _MainLine(game, size, komi, [root, *nodes])
-    result = _text(root, "RE")
-    transcript = Transcript(
-        actions=line.actions,
-        comments=["\n".join(filter(None, parts)) for parts in line.comments],
+    stated = _komi(root)
+    komi: float = game.komi if stated is None or stated not in game.komis else stated
+    line, result = _main_line(game, size, komi, [root, *nodes]), _text(root, "RE")
+    if stated is None and _text(root, "KM").strip():
+        line.ignored.add("a komi that cannot be read")
+    return line.transcript(
         players=(_text(root, "PB"), _text(root, "PW")),
         result=result or None,
         headers={name: _text(root, key) for name, key in SGF_HEADERS.items()},
-        start_text=line.start_text,
         outcome=_outcome(result),
         ratings=(_rating(_text(root, "BR")), _rating(_text(root, "WR"))),
-        other_rules=_other_rules(root, read, komi),
+        other_rules=_other_rules(root, stated, komi),
         off_the_board=_off_the_board(result),
-        ignored=[
-            *(["a komi that cannot be read"] if read is None and _text(root, "KM").strip() else []),
-            *(["a pass after the end"] if line.passes_on else []),
-        ],
     )
-    return up_to_fault(transcript, line.fault)
 
 
 def sgf_settings(text: str) -> dict[str, Any]:
@@ -287,121 +282,87 @@ def _handicap(root: Node) -> int:
     return 0 if found is None else int(found[1])
 
 
-class _MainLine:
-    """Plays the moves of nodes.
-
-    Args:
-        game: Go.
-        size: of the board in play.
-        komi: of the start.
-        nodes: the root and the others of the main line.
-    """
-
-    def __init__(self, game: Go, size: int, komi: float, nodes: list[Node]) -> None:
-        self._game, self._size = game, size
-        self._side: int = game.board_size
-        self.actions: list[int] = []
-        self.comments: list[list[str]] = []  # by move
-        self.fault: TranscriptError | None = None  # of the move after those
-        self.passes_on = False  # after the end
-        moving = [i for i, node in enumerate(nodes) if "B" in node or "W" in node]
-        stones = _handicap(nodes[0])
-        placed = moving[:stones] if stones > 1 else []
-        if len(placed) == stones and all("B" in nodes[i] for i in placed):
-            nodes = [{"AB": n["B"]} if i in placed else n for i, n in enumerate(nodes)]
-            moving = moving[stones:]  # a handicap placed in turns without White's
-        first = next(iter(moving), len(nodes))
-        start = self._start(nodes[: first + 1])
-        if komi != game.komi:
-            start = f"{start} {komi_word(komi)}"
-        self._state = game.state_from_text(start)
-        usual = game.state_to_text(game.initial_state())
-        self.start_text = None if start == usual else start
-        try:
-            for number, node in enumerate(nodes):
-                self._play(node, number, may_set_up=number <= first)
-        except TranscriptError as error:
-            self.fault = error
-
-    def _start(self, nodes: list[Node]) -> str:
-        """The position set up by the nodes up to the first move, including its own."""
-        rows = [[STONES[0]] * self._size for _ in range(self._size)]
-        turn = ""
-        for node in nodes:
-            for stone, key in zip((*STONES[1:], STONES[0]), ("AB", "AW", "AE"), strict=True):
-                for row, column in self._points(node, key):
-                    rows[row][column] = stone
-            turn = _text(node, "PL").strip().lower()[:1] or turn
-        if turn not in tuple(PLAYERS):
-            has_black, has_white = (any(stone in row for row in rows) for stone in STONES[1:])
-            turn = PLAYERS[has_black and not has_white]
-            turn = next((key.lower() for key in SGF_COLOURS if key in nodes[-1]), turn)
-        return "/".join("".join(row) for row in rows) + f" {turn}"
-
-    def _points(self, node: Node, key: str) -> set[tuple[int, int]]:
-        """(row from the top, column) of the points that a property lists."""
-        from sgfmill import sgf_properties
-
-        presenter = sgf_properties.Presenter(self._size, "UTF-8")
-        try:
-            points = presenter.interpret(key, node[key]) if key in node else set()
-        except ValueError as error:
-            raise InvalidTextError(
-                f"go: {key} of the SGF game must be points of the board, got "
-                f"{_text(node, key)[:20]!r}"
-            ) from error
-        return {(self._size - 1 - row, column) for row, column in points}
-
-    def _play(self, node: Node, number: int, *, may_set_up: bool) -> None:
-        """Play the move of a node, if it has one.
-
-        Raises:
-            TranscriptError: it cannot be played.
-        """
-        if not may_set_up and {"AB", "AW", "AE"} & set(node):
-            raise TranscriptError(
-                "go: the SGF game sets up stones after its start, which cannot be read "
+def _main_line(game: Go, size: int, komi: float, nodes: list[Node]) -> MainLine:
+    """The moves of the root and the others of the main line, on a board of this size."""
+    moving = [i for i, node in enumerate(nodes) if "B" in node or "W" in node]
+    stones = _handicap(nodes[0])
+    placed = moving[:stones] if stones > 1 else []
+    if len(placed) == stones and all("B" in nodes[i] for i in placed):
+        nodes = [{"AB": n["B"]} if i in placed else n for i, n in enumerate(nodes)]
+        moving = moving[stones:]  # a handicap placed in turns without White's
+    first = next(iter(moving), len(nodes))
+    start = _start(size, nodes[: first + 1])
+    if komi != game.komi:
+        start = f"{start} {komi_word(komi)}"
+    usual = game.state_to_text(game.initial_state())
+    line = MainLine(game, "SGF", None if start == usual else start)
+    for number, node in enumerate(nodes):
+        if number > first and {"AB", "AW", "AE"} & set(node):
+            line.stop(
+                "the SGF game sets up stones after its start, which cannot be read "
                 f"(node {number})",
                 "stones set up during the game",
             )
-        colour = next((key.lower() for key in SGF_COLOURS if key in node), None)
-        if colour is None:
-            if self.actions:  # a node without a move comments on the move before it
-                self.comments[-1].append(_text(node, "C"))
-            return
-        action, move = self._action(_text(node, colour.upper())), len(self.actions) + 1
-        if action == self._side**2 and self._game.is_terminal(self._state):
-            self.passes_on = True
-            return
-        if colour != PLAYERS[self._state.player]:
-            raise TranscriptError(
-                f"go: move {move} of the SGF game must be "
-                f"{PLAYERS[self._state.player].upper()}'s, got {colour.upper()}'s",
-                "a move out of turn",
-            )
-        try:
-            self._state = self._game.step(self._state, action)
-        except IllegalActionError as error:
-            where = f"go: move {move} of the SGF game"
-            raise unplayable(self._game, self._state, where, error) from error
-        self.actions.append(action)
-        self.comments.append([_text(node, "C")])
+        colour = next((key for key in SGF_COLOURS if key in node), None)
+        if colour is not None:
+            _play(line, game.board_size, size, colour, _text(node, colour))
+        if comment := _text(node, "C"):  # without a move, on the move before
+            line.comment(comment)
+    return line
 
-    def _action(self, value: str) -> int:
-        from sgfmill import sgf_properties
 
-        word = value.strip().lower()
+def _start(size: int, nodes: list[Node]) -> str:
+    """The position set up by the nodes up to the first move, including its own."""
+    rows = [[STONES[0]] * size for _ in range(size)]
+    turn = ""
+    for node in nodes:
+        for stone, key in zip((*STONES[1:], STONES[0]), ("AB", "AW", "AE"), strict=True):
+            for row, column in _points(size, node, key):
+                rows[row][column] = stone
+        turn = _text(node, "PL").strip().lower()[:1] or turn
+    if turn not in tuple(PLAYERS):
+        has_black, has_white = (any(stone in row for row in rows) for stone in STONES[1:])
+        turn = PLAYERS[has_black and not has_white]
+        turn = next((key.lower() for key in SGF_COLOURS if key in nodes[-1]), turn)
+    return "/".join("".join(row) for row in rows) + f" {turn}"
+
+
+def _points(size: int, node: Node, key: str) -> set[tuple[int, int]]:
+    """(row from the top, column) of the points that a property lists."""
+    from sgfmill import sgf_properties
+
+    try:
+        presenter = sgf_properties.Presenter(size, "UTF-8")
+        points = presenter.interpret(key, node[key]) if key in node else set()
+    except ValueError as error:
+        raise InvalidTextError(
+            f"go: {key} of the SGF game must be points of the board, got {_text(node, key)[:20]!r}"
+        ) from error
+    return {(size - 1 - row, column) for row, column in points}
+
+
+def _play(line: MainLine, side: int, size: int, colour: str, value: str) -> None:
+    """Play a move, but no pass after the end, on a board of `size` in a corner of `side`."""
+    from sgfmill import sgf_properties
+
+    wanted = PLAYERS[line.state.player].upper()
+    word = value.strip().lower().removeprefix("pass").encode()
+
+    def action() -> int:
         try:
-            at = sgf_properties.interpret_go_point(
-                b"" if word == "pass" else word.encode(), self._size
-            )
+            at = sgf_properties.interpret_go_point(word, size)
         except ValueError as error:
-            raise TranscriptError(
-                f"go: move {len(self.actions) + 1} of the SGF game must be a point such as ee or "
-                f"empty for a pass, got {value[:20]!r}",
-                "a move that cannot be read",
+            raise InvalidTextError(
+                f"it must be a point such as ee or empty for a pass, got {value[:20]!r}"
             ) from error
-        return self._side**2 if at is None else (self._side - 1 - at[0]) * self._side + at[1]
+        if colour != wanted:
+            raise TranscriptError(f"it must be {wanted}'s, got {colour}'s", "a move out of turn")
+        return side**2 if at is None else (side - 1 - at[0]) * side + at[1]
+
+    if word in (b"", b"tt") and line.game.is_terminal(line.state):
+        line.ignored.add("a pass after the end")
+    else:
+        line.play(action)
 
 
 def _outcome(result: str) -> int | None:

@@ -51,8 +51,6 @@ def game_of(name: str) -> Game:
 
 def format_of(which: str) -> tuple[Game, TranscriptFormat]:
     name, form = which.split()
-    if name == "shogi":
-        pytest.importorskip("cshogi")
     game = game_of(name)
     return game, formats_of(game)[form]
 

@@ -329,7 +329,7 @@ def test_pgn_has_no_other_results(result: str) -> None:
     with pytest.raises(InvalidTextError) as raised:
         transcript_text(game, "pgn", [], result=result)
     assert str(raised.value) == (
-        f"chess: the result of a PGN game must be one of 1-0, 0-1, 1/2-1/2, *, got {result!r}"
+        f"chess: the result must be one of 1-0, 0-1, 1/2-1/2, *, got {result!r}"
     )
 
 
