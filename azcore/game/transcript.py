@@ -7,7 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError, TranscriptError
+from azcore.errors import (
+    AmbiguousTextError,
+    AzcoreError,
+    IllegalActionError,
+    InvalidTextError,
+    TranscriptError,
+)
 
 if TYPE_CHECKING:
     from azcore.game.contract import Game
@@ -151,6 +157,8 @@ class MainLine:
         reason = "a move that cannot be read"
         if isinstance(error, IllegalActionError):
             reason = "a move that is not legal"
+        elif isinstance(error, AmbiguousTextError):
+            reason = "a move that is ambiguous"
         elif isinstance(error, TranscriptError):
             reason = error.reason
         return f"{where}: {str(error).removeprefix(f'{self.game.name}: ')}", reason

@@ -11,6 +11,7 @@ lines that begin with # are comments.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -30,7 +31,7 @@ LONGEST_LINE = 4_000  # characters of a position with operations: ten times what
 INITIAL = "startpos"  # UCI's and USI's word for the initial position
 UNREADABLE = (InvalidTextError, IllegalActionError, AmbiguousTextError)
 # Operations up to the end of a line; the last one's semicolon may be missing if it names moves.
-_OPERATIONS = re.compile(r"[A-Za-z]\w*(\s.*)?;|[ab]m\s.*")
+_OPERATIONS = re.compile(r"[A-Za-z]\w*([\s;].*)?;|[ab]m\s.*")
 _END = re.compile(r"\s[ab]m\s|;|\Z")  # of most positions
 _OPERATION = re.compile(r'([A-Za-z]\w*)\s*((?:"[^"]*"|[^;"])*)(?:;|$)')
 _BEFORE = re.compile(r"(?:position\s+)?(?:s?fen\s+)?")
@@ -49,8 +50,9 @@ def position_lines(path: Path) -> Iterator[tuple[str, str]]:
         raise GameFileError(f"{path}: cannot read positions: {error.strerror}") from error
     if len(data) > LONGEST:
         raise GameFileError(f"{path}: positions must take at most {LONGEST:,} bytes")
+    is_utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-16" if is_utf_16 else "utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     for number, line in enumerate(text.splitlines(), 1):
@@ -98,7 +100,7 @@ def read_position(game: Game, line: str) -> Given:
             continue
         operations: dict[str, str] = {}
         for found in _OPERATION.finditer(line, at):
-            operations.setdefault(found[1], found[2])
+            operations.setdefault(found[1].lower(), found[2])
         return given._replace(operations=operations)
     assert first is not None
     raise first

@@ -645,6 +645,8 @@ def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
                 found = form.read(text)
             except TranscriptError as error:
                 found, fault = as_far_as_read(error), error
+                if not found.actions:
+                    raise
             return _line(game, found.start_text, found.actions), fault
         except AzcoreError as error:
             why.append(f"as {name.upper()}: {error}")

@@ -206,16 +206,16 @@ def _with_braces(comment: str) -> str:
 
 
 # A comment, a remark of a whole line, a parenthesis, a glyph or a word.
-PART = re.compile(COMMENT.pattern + r"|^%[^\n]*|[()]|\$\d+|[^\s(){};$!?]+", re.MULTILINE)
+PART = re.compile(COMMENT.pattern + r"|^%[^\n]*|[()}]|\$\d+|[^\s(){};$!?]+", re.MULTILINE)
 NUMBER = re.compile(r"^\d+[.…]+|^\d+$")
-EN_PASSANT = re.compile(r"e\.?p\.?$")
+EN_PASSANT = re.compile(r"e\.?p\.?(?=[+#]*$)")
 # Parts that only moves have: a square, castling (also in Cyrillic letters), a null move.
 MOVE = re.compile("[a-h][1-8]|[o0\u043e][-\u2013][o0\u043e]|--|Z0|0000", re.IGNORECASE)
-OFF_THE_BOARD = {  # by PGN's Termination
-    "time forfeit": "time",
-    "abandoned": "absence",
-    "forfeit": "forfeit",
-    **dict.fromkeys(("rules infraction", "adjudication", "death", "emergency"), "ruling"),
+OFF_THE_BOARD = {  # by words of PGN's Termination, in the standard and of servers
+    "time": r"^time forfeit|\b(?:on time|timeout)\b",
+    "absence": r"^abandoned|\bgame abandoned",
+    "forfeit": "^forfeit",
+    "ruling": "^(?:rules infraction|adjudication|death|emergency)",
 }
 SPELLED = {  # results, as they are written
     **{f"1{sign}0": "1-0" for sign in "-:–"},
@@ -253,14 +253,17 @@ def read_pgn(game: Game, text: str) -> Transcript:
         )
     line = MainLine(game, "PGN", start_text)
     result = _play(line, movetext)
-    if not (headers or line.actions or result or line.fault):
-        raise InvalidTextError(f"{game.name}: not a readable PGN game: no header, move or result")
+    is_other_text = line.ignored and "1." not in movetext
+    if not headers and (is_other_text or not (line.actions or result or line.fault)):
+        raise InvalidTextError(
+            f"{game.name}: not a readable PGN game: no header, and no move or other words"
+        )
     known = {key: "" if value in UNKNOWN else value for key, value in headers.items()}
     first, second = (known.get(name.lower(), "") for name in PGN_PLAYERS)
     found = {name: known.get(key.lower(), "") for name, key in PGN_HEADERS.items()}
     if re.fullmatch(r"\d{4}\.\d\d\.\d\d", found["date"], re.ASCII):
         found["date"] = found["date"].replace(".", "-")
-    stated = SPELLED.get(headers.get("result", "").strip(), "*")
+    stated = SPELLED.get("".join(headers.get("result", "").split()), "*")
     result = (result or "*") if stated == "*" else stated
     first_rating, second_rating = (_rating(headers.get(name.lower(), "")) for name in PGN_RATINGS)
     return line.transcript(
@@ -269,8 +272,13 @@ def read_pgn(game: Game, text: str) -> Transcript:
         headers=found,
         outcome=OUTCOMES.get(result),
         ratings=(first_rating, second_rating),
-        off_the_board=OFF_THE_BOARD.get(headers.get("termination", "").strip().lower(), ""),
+        off_the_board=_off_the_board(headers.get("termination", "")),
     )
+
+
+def _off_the_board(ending: str) -> str:
+    ending = ending.strip().lower()
+    return next((name for name, words in OFF_THE_BOARD.items() if re.search(words, ending)), "")
 
 
 def _rating(text: str) -> float | None:
@@ -306,6 +314,8 @@ def _play(line: MainLine, movetext: str) -> str | None:
             depth = max(0, depth + (1 if part == "(" else -1))
         elif depth or part[0] in "%$":
             continue
+        elif part == "}":  # what is before it may belong to the comment
+            line.ignored.add("a } without its {")
         elif part[0] == "{" and part[-1] != "}":
             _cut(line, "a { that is not closed")
         elif part[0] in "{;":

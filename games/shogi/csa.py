@@ -47,13 +47,15 @@ def csa(game: Game) -> TranscriptFormat:
 
 
 def games_of_csa(lines: Iterable[str]) -> Iterator[str]:
-    """The games of a file, separated by a line of `/`."""
-    text = GameText()
+    """The games of a file, separated by a line of `/`, or each with a version after an end."""
+    text, is_over = GameText(), False
     for line in lines:
-        if line.strip() != "/":
-            text.add(line)
-        elif (one := text.take()).strip():
+        divides = line.strip() == "/"
+        if (divides or (is_over and line.startswith("V"))) and (one := text.take()).strip():
             yield one
+            is_over = False
+        text.add("" if divides else line)
+        is_over |= line.startswith("%")
     if (last := text.take()).strip():
         yield last
 
@@ -121,6 +123,7 @@ def read_csa(game: Game, text: str) -> Transcript:
         TranscriptError: a move that is illegal or out of turn, or a statement out of place; the
             message gives its number, and the error the game before it.
     """
+    text = next(games_of_csa(text.splitlines(keepends=True)), "")
     headers: dict[str, str] = {}
     position: list[str] = []
     line: MainLine | None = None
@@ -150,7 +153,7 @@ def read_csa(game: Game, text: str) -> Transcript:
                     )
             elif word[0] == "%":
                 end = end or word
-            elif end or word[0] == "P" or word == "/":
+            elif end or word[0] == "P":
                 line.stop(
                     "a CSA game must have its start, then moves, then % at the end, got "
                     f"{word[:20]!r} after {len(line.actions)} moves",

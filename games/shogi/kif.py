@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
+from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError, TranscriptError
 from azcore.game import Game, Transcript, TranscriptFormat, result_of
 
 from . import notation, rules, transcripts
@@ -30,7 +30,7 @@ _MOVE = re.compile(
 )
 _REST = re.compile(r"\s*(?:\([^()]*\))?[\s+]*")  # of a move's line: its time and a sign
 _LINE = re.compile(
-    rf"\s*(?!9 8 7)([0-9]{{1,6}})(?:\s*[.:：]\s*|手目\s*|\s+)[{_MARKS}]?(\S.*)", re.ASCII
+    rf"\s*(?!9 8 7)([0-9]{{1,6}})(?:\s*[.:：]\s*|手目\s*|\s+)[{_MARKS}]?(\S.*)"
 )  # not the files above a board
 _SHORT = dict(zip(("成銀", "成桂", "成香"), "全圭杏", strict=True))
 _OUTCOMES = {  # KIF's words for an end, in the view of the seat to move; None: for neither
@@ -40,7 +40,9 @@ _OUTCOMES = {  # KIF's words for an end, in the view of the seat to move; None: 
     **dict.fromkeys(("中断", "不詰", "封じ手", "反則"), None),
 }
 _UNFINISHED = ("", "中断", "封じ手")
-_RESULT = re.compile(r"\s*まで.*手で\s*(?:(先手|下手|▲|☗)|(後手|上手|△|☖))の.*勝")
+_RESULT = re.compile(
+    r"\s*まで.*?手で(?P<how>.*?)(?:(?P<black>先手|下手|▲|☗)|(?P<white>後手|上手|△|☖)|$)(?P<what>.*)"
+)
 _CELL = re.compile(f"([ v^])(?:([{_TYPES}])|・)")
 _HAND = re.compile(f"([{_HAND_NAMES}])(十?)([1-9]?)")
 _HEADER = re.compile(r"\s*([^\W\d]\w*)\s*[：:](.*)")
@@ -170,6 +172,7 @@ def read_kif(game: Game, text: str) -> Transcript:
     moves = _KifMoves(game, _kif_start(lines))
     headers: dict[str, str] = {}
     winner: int | None = None
+    how = ""  # in the words of the result
     for line in lines:
         if line.startswith("変化"):
             break  # variations come after the main line
@@ -179,21 +182,27 @@ def read_kif(game: Game, text: str) -> Transcript:
         elif header := _HEADER.match(line):
             headers.setdefault(header[1], header[2])
         elif stated := _RESULT.match(line):
-            winner = 1 if stated[1] else -1
+            how = stated["how"]
+            if re.search("[勝負]", stated["what"]):
+                wins = 1 if stated["black"] else -1
+                winner = -wins if "負" in stated["what"] else wins
         else:
             moves.read(line)
-    end, line_read = moves.end, moves.line
-    if not (line_read.actions or end or line_read.fault or "手合割" in headers):
+    main = moves.line
+    end = moves.end or next((word for word in _OUTCOMES if how.startswith(word)), "")
+    if not (main.actions or end or main.fault or ("手合割" in headers and not main.ignored)):
         raise InvalidTextError(f"shogi: not a KIF game: no moves in {text[:30]!r}")
-    outcome = transcripts.seat_0(line_read, _OUTCOMES.get(end))
-    return line_read.transcript(
+    outcome = transcripts.seat_0(main, _OUTCOMES.get(end))
+    if winner is not None and (outcome is None or not moves.end):
+        outcome = winner
+    return main.transcript(
         players=(
             headers.get("先手", headers.get("下手", "")),
             headers.get("後手", headers.get("上手", "")),  # with a handicap, where White begins
         ),
         result=None if end in _UNFINISHED else end,
         headers={n: transcripts.dashed(n, headers.get(key, "")) for n, key in _HEADERS.items()},
-        outcome=winner if outcome is None else outcome,
+        outcome=outcome,
         off_the_board=transcripts.OFF_THE_BOARD.get(end, ""),
     )
 
@@ -204,6 +213,7 @@ class _KifMoves:
     def __init__(self, game: Game, start: str | None) -> None:
         self.line = transcripts.main_line(game, "KIF", start)
         self._target = ""  # of the previous move
+        self._begun = False  # whether the heading of the moves has been read
         self.end = ""
 
     def read(self, line: str) -> None:
@@ -217,6 +227,8 @@ class _KifMoves:
                     "moves out of order",
                 )
             self._word(numbered[2], line)
+        elif plain.startswith("手数--"):
+            self._begun = True
         elif not _BESIDE.match(plain):
             words = re.split(f"[{_MARKS}]", plain)
             if words[0].strip():
@@ -225,7 +237,7 @@ class _KifMoves:
                 self._word(word, word)
 
     def _ignore(self) -> None:
-        if self.line.actions:
+        if self._begun or self.line.actions:
             self.line.ignored.add("words that are no move")
 
     def _word(self, plain: str, line: str) -> None:
@@ -255,10 +267,7 @@ class _KifMoves:
             raise IllegalActionError(f"it must be legal and made by the piece named: {line[:30]!r}")
         if len(found) > 1:
             usi = (self.line.game.action_to_text(self.line.state, action) for action in found)
-            raise TranscriptError(
-                f"it may be any of {', '.join(sorted(usi))}: {line[:30]!r}",
-                "a move that is ambiguous",
-            )
+            raise AmbiguousTextError(f"it may be any of {', '.join(sorted(usi))}: {line[:30]!r}")
         self._target = target
         return next(iter(found))
 

@@ -112,7 +112,7 @@ LONE = "k8/9/9/9/9/9/9/9/K8"
     ("text", "told"),
     [
         ("", "got 0 words"),
-        (f"{LONE} b -", "got 3 words"),
+        (f"{LONE} b", "got 2 words"),
         (f"{LONE} b - 1 1", "got 5 words"),
         ("k8/9/9/9/9/9/9/K8 b - 1", "9 rows .* got 8"),
         ("k8/9/9/9/9/9/9/9/K8/9 b - 1", "9 rows .* got 10"),
@@ -422,6 +422,9 @@ HEAD = "手合割：平手\n先手：甲\n後手：乙\n"
         ("☗５八金右☖５二金左☗４八銀☖６二銀", "4i5h 4a5b 3i4h 7a6b", None),
         ("▲５八金左△５二金右", "6i5h 6a5b", None),
         ("▲７六歩△３四歩▲２二角成△同飛▲８八角", "7g7f 3c3d 8h2b+ 8b2b B*8h", None),
+        ("   1　７六歩(77)\nまで1手で時間切れにより先手の勝ち\n", "7g7f", 1),
+        ("   1 ７六歩(77)\nまで1手で千日手\n", "7g7f", 0),
+        ("   1 ７六歩(77)\nまで1手で先手の反則負け\n", "7g7f", -1),
     ],
 )  # fmt: skip
 def test_kif_and_ki2_as_people_write_them(
@@ -432,6 +435,32 @@ def test_kif_and_ki2_as_people_write_them(
     actions, _ = actions_of(game, moves)
     assert (found.actions, found.outcome) == (actions, outcome)
     assert found.players == ("甲", "乙")
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "ignored"),
+    [
+        ("kif", f"{HEAD}手数----\n   1 ７六歩(77)  ( 0:01/0:01)+\n&mark\n*said\n   2 中断\n", []),
+        ("kif", f"{HEAD}   1 ７六歩(77) good\n   2 中断\n", ["words that are no move"]),
+        ("kif", f"{HEAD}手数----\nwell\n   1 ７六歩(77)\n   2 中断\n", ["words that are no move"]),
+        ("csa", "PI\n+\n+7776FU,T1\n'/-3334FU\n%CHUDAN\n", []),
+        ("csa", "PI\n+\n+7776FU\n/-3334FU\n%CHUDAN\n", ["a word that is no move"]),
+        ("csa", "PI\n+\n+7776FU\n%FOO\n", ["an end that CSA does not have"]),
+    ],
+)  # fmt: skip
+def test_what_is_ignored_beside_the_moves_is_told(
+    game: Any, form: str, text: str, ignored: list[str]
+) -> None:
+    found = game.transcript_formats()[form].read(text)
+    assert found.actions == actions_of(game, "7g7f")[0]
+    assert found.ignored == ignored
+
+
+def test_a_ki2_move_that_cannot_be_read_is_not_skipped(game: Any) -> None:
+    with pytest.raises(TranscriptError, match="move 2 of the KIF game: it cannot be read"):
+        actions_read(game, "kif", f"{HEAD}▲７六歩　△ほげ　▲２六歩\n")
+    with pytest.raises(InvalidTextError, match="no moves in"):
+        actions_read(game, "kif", f"{HEAD}手数----\n第一手 ７六歩\n")
 
 
 @pytest.mark.parametrize("form", ["kif", "csa"])
@@ -464,7 +493,7 @@ def test_a_fault_leaves_the_game_before_it(game: Any, form: str) -> None:
         ("PI\n+\n+7776FU\n+3334FU\n", "move 2 .* begins with -, got '\\+3334FU'"),
         ("PI\n+\n+7776FU\n-3332FU\n", "move 2 of the CSA game: it must be .*got '-3332FU'"),
         ("PI\n+\n+0055KA\n", "move 1 of the CSA game: it must be .*got '\\+0055KA'"),
-        ("PI\n+\n+7776FU\n/\nPI\n+\n+7776FU\n", "got '/' after 1 moves"),
+        ("PI\n+\n+7776FU\nPI\n+\n+7776FU\n", "got 'PI' after 1 moves"),
         ("PI\n+\n+7776FU\n%TORYO\n-3334FU\n", "got '-3334FU' after 1 moves"),
     ],
 )
