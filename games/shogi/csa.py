@@ -183,9 +183,9 @@ def _play(line: MainLine, word: str) -> None:
 
     def action() -> int:
         if stated is not None and stated[1] == sign:
-            source, target, after = stated[2].replace("00", ""), stated[3], _TYPES.index(stated[4])
-            for action, move in transcripts.moves_of(line).items():
-                if (move.source, move.target, move.after) == (source, target, after):
+            source, after = stated[2].replace("00", ""), _TYPES.index(stated[4])
+            for action, move in transcripts.moves_to(line, stated[3]).items():
+                if (move.source, move.after) == (source, after):
                     return action
         raise IllegalActionError(
             f"it must be a legal move that begins with {sign}, got {word[:20]!r}"

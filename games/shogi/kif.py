@@ -254,12 +254,8 @@ class _KifMoves:
         target = stated and (stated["target"] or self._target)
         if stated is None or not target:
             raise InvalidTextError(f"it cannot be read: {line[:30]!r}")
-        moves = transcripts.moves_of(self.line)
-        found = {
-            action: move
-            for action, move in moves.items()
-            if move.target == target and _fits(move, stated)
-        }
+        moves = transcripts.moves_to(self.line, target)
+        found = {action: move for action, move in moves.items() if _fits(move, stated)}
         if len(found) > 1:
             seat = self.line.game.current_player(self.line.state)
             found = _told_apart(found, stated["how"], seat)

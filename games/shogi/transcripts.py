@@ -53,10 +53,12 @@ def _squares(player: int, action: int) -> tuple[str, str, bool]:
     return usi[:2], usi[2:4], usi[4:] == "+"
 
 
-def moves_of(line: MainLine) -> dict[int, Move]:
-    """The legal moves by action."""
+def moves_to(line: MainLine, target: str) -> dict[int, Move]:
+    """The legal moves to a square, by action."""
+    player = int(line.state.player)
     legal = np.flatnonzero(line.game.legal_action_mask(line.state)).tolist()
-    return {action: move_of(line.state, action) for action in legal}
+    there = [action for action in legal if _squares(player, action)[1] == target]
+    return {action: move_of(line.state, action) for action in there}
 
 
 def square(place: str) -> int:
