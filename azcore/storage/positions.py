@@ -33,7 +33,10 @@ UNREADABLE = (InvalidTextError, IllegalActionError, AmbiguousTextError)
 # Operations up to the end of a line; the last one's semicolon may be missing if it names moves.
 _OPERATIONS = re.compile(r"[A-Za-z]\w*([\s;].*)?;|[ab]m\s.*")
 _END = re.compile(r"\s[ab]m\s|;|\Z")  # of most positions
-_OPERATION = re.compile(r'([A-Za-z]\w*)\s*((?:"[^"]*"|[^;"])*)(?:;|$)')
+# Its semicolon may also be missing before one of the usual operations.
+_OPERATION = re.compile(
+    r'([A-Za-z]\w*)\s*((?:"[^"]*"|[^;"])*?)(?:;|$|(?=\s(?:[ab]m|[dp]m|pv|ce|ac[dn]|id)\s))'
+)
 _BEFORE = re.compile(r"(?:position\s+)?(?:s?fen\s+)?")
 
 

@@ -64,6 +64,7 @@ MATE = "6k1/5ppp/8/8/8/8/8/R3K3 w Q -"
         (f"{MATE} ; bm Ra8 + ! ; id BK.01\0", "a1a8", "BK.01"),
         (f"{MATE} 0 1; am Ke2 ? ; bm Ra8; c1 diff=10", "a1a8", None),
         (f"{MATE} noop; BM Ra8;", "a1a8", None),
+        (f'{MATE} bm Ra8# dm 1 id "no bm b"', "a1a8", "no bm b"),
         ("startpos moves e2e4 bm e5;", "e7e5", None),
     ],
 )
