@@ -51,7 +51,7 @@ NUMERALS = str.maketrans(
 PROFESSIONAL = 9  # the rank of any professional
 # A number, perhaps with three quarters or a half in Chinese or Japanese, and perhaps in stones.
 KOMI = re.compile(
-    r"\s*([+-]?\d{1,4}(?:[.,]\d{1,4})?)(?![\d.,/e])(\u53c83/4)?\s*(\u00bd|\u76ee?\u534a)?\s*(\u5b50)?"
+    r"\s*([+-]?\d{1,4}(?:[.,]\d{0,20})?)(?![\d.,/e])(\u53c83/4)?\s*(\u00bd|\u76ee?\u534a)?\s*(\u5b50)?"
 )
 MOST_KOMI = 100  # from here on, hundredths of a point
 CHARSET = re.compile(rb"CA\s*\[\s*([\w.:-]{1,40})\s*\]")

@@ -52,6 +52,7 @@ def read(folder: Path, data: bytes) -> list[Transcript | TranscriptError]:
         ("RE[-1.000000]", "utf-8", {"outcome": -1}),
         ("RE[白番2目半勝ち]", "utf-8", {"outcome": -1}),
         ("CA[UTF-16]PB[x]", "utf-8", {"players": ("x", ""), "ignored": []}),  # which it is not
+        ("KM[7.500000]", "utf-8", {"other_rules": "", "ignored": []}),
         ("KM[6目半]", "utf-8", {"other_rules": "komi 6.5"}),
         ("KM[3.75子]", "utf-8", {"other_rules": ""}),
         ("KM[3又3/4子]", "utf-8", {"other_rules": ""}),
