@@ -21,7 +21,7 @@ from azcore.game.facts import (
     Symmetry,
 )
 from azcore.game.knowledge import Book, Solved, Tablebase
-from azcore.game.transcript import GameText, Transcript, TranscriptFormat, unplayable, up_to_fault
+from azcore.game.transcript import GameText, MainLine, Transcript, TranscriptFormat, result_of
 
 __all__ = [
     "Board",
@@ -36,6 +36,7 @@ __all__ = [
     "GameText",
     "IntArray",
     "Layout",
+    "MainLine",
     "Piece",
     "Role",
     "Rules",
@@ -48,7 +49,6 @@ __all__ = [
     "illegal_action_message",
     "lead",
     "require_legal",
+    "result_of",
     "texts_along",
-    "unplayable",
-    "up_to_fault",
 ]

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError, TranscriptError
+from azcore.errors import (
+    AmbiguousTextError,
+    AzcoreError,
+    IllegalActionError,
+    InvalidTextError,
+    TranscriptError,
+)
 
 if TYPE_CHECKING:
     from azcore.game.contract import Game
@@ -95,40 +101,122 @@ def whole_text(lines: Iterable[str]) -> Iterator[str]:
     yield text.take()
 
 
-def up_to_fault(transcript: Transcript, fault: TranscriptError | None) -> Transcript:
-    """What a reader returns of a game whose moves it has read up to their end, or to a fault.
-
-    Raises:
-        TranscriptError: the fault, with the game before it.
-    """
-    if fault is not None:
-        fault.before = transcript
-        raise fault
-    return transcript
-
-
-def unplayable(
-    game: Game, state: Any, where: str, error: AzcoreError, move: str = ""
-) -> TranscriptError:
-    """The fault of a move that cannot be played in a state, perhaps as the game was over there.
+class MainLine:
+    """Plays the moves of a transcript up to its end, or to the first that cannot be played.
 
     Args:
-        game: whose rules refused it.
-        state: in which it was to be played.
-        where: it stands, which begins the message.
-        error: why it was refused.
-        move: its text, if `where` lacks it.
+        game: whose moves they are.
+        form: the name of the format, for errors.
+        start_text: of the position before them; None: the initial state.
+
+    Raises:
+        InvalidTextError: no position.
     """
-    if game.is_terminal(state):
-        before = move and f" before {move}"
-        return TranscriptError(
-            f"{where}: the game was over ({game.termination(state)}){before}", "moves after the end"
+
+    def __init__(self, game: Game, form: str, start_text: str | None = None) -> None:
+        self.game, self.form, self.start_text = game, form, start_text
+        self.state: Any = (
+            game.initial_state() if start_text is None else game.state_from_text(start_text)
         )
-    is_illegal = isinstance(error, IllegalActionError)
-    return TranscriptError(
-        f"{where}: {str(error).removeprefix(f'{game.name}: ')}",
-        "a move that is not legal" if is_illegal else "a move that cannot be read",
-    )
+        self.actions: list[int] = []
+        self.comments: list[list[str]] = []  # by ply
+        self.ignored: set[str] = set()  # kinds of oddities beside the moves
+        self.fault: TranscriptError | None = None  # of what follows the moves
+
+    @property
+    def number(self) -> int:
+        """Of the next move."""
+        return len(self.actions) + 1
+
+    def play(self, read: Callable[[], int], *, move: str = "", number: str = "") -> None:
+        """Play one more move, unless an earlier one could not be played.
+
+        Args:
+            read: returns its action.
+            move: its text, if errors of `read` may lack it.
+            number: of the move, in the format's way.
+        """
+        if self.fault is not None:
+            return
+        try:
+            action = read()
+            self.state = self.game.step(self.state, action)
+        except AzcoreError as error:
+            where = f"move {number or self.number} of the {self.form} game"
+            self.stop(*self._why_not(where, error, move))
+        else:
+            self.actions.append(action)
+            self.comments.append([])
+
+    def _why_not(self, where: str, error: AzcoreError, move: str) -> tuple[str, str]:
+        """The sentence and the reason of a move that cannot be played."""
+        if self.game.is_terminal(self.state):
+            before = move and f" before {move}"
+            ending = self.game.termination(self.state)
+            return f"{where}: the game was over ({ending}){before}", "moves after the end"
+        reason = "a move that cannot be read"
+        if isinstance(error, IllegalActionError):
+            reason = "a move that is not legal"
+        elif isinstance(error, AmbiguousTextError):
+            reason = "a move that is ambiguous"
+        elif isinstance(error, TranscriptError):
+            reason = error.reason
+        return f"{where}: {str(error).removeprefix(f'{self.game.name}: ')}", reason
+
+    def stop(self, why: str, reason: str) -> None:
+        """Play no more moves, because of a fault."""
+        if self.fault is None:
+            self.fault = TranscriptError(f"{self.game.name}: {why}", reason)
+
+    def comment(self, text: str) -> None:
+        """A comment on the latest move; there is none on the game."""
+        if self.actions and self.fault is None:
+            self.comments[-1].append(text)
+
+    def transcript(self, **rest: Any) -> Transcript:
+        """The transcript of the game, with the rest of its content.
+
+        Raises:
+            TranscriptError: the fault, with the game before it.
+        """
+        transcript = Transcript(
+            actions=self.actions,
+            comments=["\n".join(parts) for parts in self.comments],
+            start_text=self.start_text,
+            ignored=sorted(self.ignored),
+            **rest,
+        )
+        if self.fault is not None:
+            self.fault.before = transcript
+            raise self.fault
+        return transcript
+
+
+def result_of(game: Game, state: Any, told: str | None, own: str, words: Collection[str]) -> str:
+    """The result to write for a game: the one told, or without it the rules' own.
+
+    Args:
+        game: the game that was played.
+        state: the last one.
+        told: the transcript's result.
+        own: the rules', in the format's words.
+        words: the format's for results.
+
+    Raises:
+        InvalidTextError: the format has no such word, or the game is over with another result.
+    """
+    if told is None:
+        return own
+    if told not in words:
+        raise InvalidTextError(
+            f"{game.name}: the result must be one of {', '.join(words)}, got {told[:20]!r}"
+        )
+    if game.is_terminal(state) and told != own:
+        raise InvalidTextError(
+            f"{game.name}: the game is over by {game.termination(state)}, so its result must be "
+            f"{own}, got {told}"
+        )
+    return told
 
 
 @dataclass(frozen=True, kw_only=True)

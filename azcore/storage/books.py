@@ -21,14 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from azcore.errors import AzcoreError, GameFileError, IllegalActionError, TranscriptError
+from azcore.errors import AzcoreError, GameFileError, IllegalActionError
 from azcore.game import Book, Game
 from azcore.settings import require
-from azcore.storage.game_file import GameFile
 from azcore.storage.puzzles import read_puzzles
-from azcore.storage.referee import Referee
-from azcore.storage.starts import RECORDS
-from azcore.storage.transcripts import as_far_as_read, formats_by_suffix, read_transcripts
+from azcore.storage.starts import RECORDS, games_of
+from azcore.storage.transcripts import formats_by_suffix
 
 
 class CountedBook(Book):
@@ -107,30 +105,14 @@ def choose(found: Sequence[tuple[int, float]], rng: np.random.Generator | None) 
 def _of_games(
     game: Game, path: Path, plies: int, left_out: list[AzcoreError]
 ) -> Iterator[tuple[Any, int]]:
-    for number, (start, actions) in enumerate(_games(game, path, left_out), 1):
+    for where, start, actions in games_of(path, game, left_out):
         state = game.initial_state() if start is None else game.state_from_text(start)
         for action in actions[:plies]:
             yield state, action
             try:
                 state = game.step(state, action)
             except IllegalActionError as error:
-                raise IllegalActionError(f"{path}, game {number}: {error}") from error
-
-
-def _games(
-    game: Game, path: Path, left_out: list[AzcoreError]
-) -> Iterator[tuple[str | None, Sequence[int]]]:
-    if path.suffix.lower() == RECORDS:
-        for record in Referee(game).read(GameFile(path)):
-            yield record.start, record.actions.tolist()
-    else:
-        for found in read_transcripts(path, game):
-            try:
-                transcript = as_far_as_read(found)
-            except TranscriptError as error:
-                left_out.append(error)
-            else:
-                yield transcript.start_text, transcript.actions
+                raise IllegalActionError(f"{where}: {error}") from error
 
 
 def _of_positions(game: Game, path: Path, left_out: list[AzcoreError]) -> Iterator[tuple[Any, int]]:

@@ -5,16 +5,17 @@
     XX./OO./... x bm c3;
 
 `Game.state_from_text` reads the position; UCI's and USI's words before it and quotes around it are
-skipped. Operations may follow, each with its operands and a semicolon. Empty lines and lines that
-begin with # are comments.
+skipped. Moves may follow, then operations, each with its operands and a semicolon. Empty lines and
+lines that begin with # are comments.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from azcore.errors import (
     AmbiguousTextError,
@@ -30,9 +31,12 @@ LONGEST_LINE = 4_000  # characters of a position with operations: ten times what
 INITIAL = "startpos"  # UCI's and USI's word for the initial position
 UNREADABLE = (InvalidTextError, IllegalActionError, AmbiguousTextError)
 # Operations up to the end of a line; the last one's semicolon may be missing if it names moves.
-_OPERATIONS = re.compile(r"[A-Za-z]\w*(\s.*)?;|[ab]m\s.*")
+_OPERATIONS = re.compile(r"[A-Za-z]\w*([\s;].*)?;|[ab]m\s.*")
 _END = re.compile(r"\s[ab]m\s|;|\Z")  # of most positions
-_OPERATION = re.compile(r'([A-Za-z]\w*)\s*((?:"[^"]*"|[^;"])*)(?:;|$)')
+# Its semicolon may also be missing before one of the usual operations.
+_OPERATION = re.compile(
+    r'([A-Za-z]\w*)\s*((?:"[^"]*"|[^;"])*?)(?:;|$|(?=\s(?:[ab]m|[dp]m|pv|ce|ac[dn]|id)\s))'
+)
 _BEFORE = re.compile(r"(?:position\s+)?(?:s?fen\s+)?")
 
 
@@ -49,8 +53,9 @@ def position_lines(path: Path) -> Iterator[tuple[str, str]]:
         raise GameFileError(f"{path}: cannot read positions: {error.strerror}") from error
     if len(data) > LONGEST:
         raise GameFileError(f"{path}: positions must take at most {LONGEST:,} bytes")
+    is_utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-16" if is_utf_16 else "utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     for number, line in enumerate(text.splitlines(), 1):
@@ -59,40 +64,58 @@ def position_lines(path: Path) -> Iterator[tuple[str, str]]:
             yield f"{path}, line {number}", bare
 
 
-def without_words(line: str) -> str:
-    """A line without UCI's and USI's words before its position, and without surrounding quotes."""
+class Given(NamedTuple):
+    """The content of a line."""
+
+    text: str | None  # of the position; None: the initial one
+    before: Any  # its state
+    actions: list[int]  # moves from there
+    state: Any  # after them
+    operations: Mapping[str, str]  # the operands of each, by name
+
+
+def read_position(game: Game, line: str) -> Given:
+    """The position of a line, with the moves and the operations after it.
+
+    Raises:
+        InvalidTextError, IllegalActionError, AmbiguousTextError: it does not begin with a position,
+            or a move cannot be played.
+    """
     line = line.strip()
     if len(line) > 1 and line[0] == line[-1] == '"':
         line = line[1:-1].strip()
-    return _BEFORE.sub("", line, count=1)
-
-
-def read_position(game: Game, line: str) -> tuple[str, Any, dict[str, str]]:
-    """The position of a line as text and as a state, and the operands of each operation after it.
-
-    Raises:
-        InvalidTextError, IllegalActionError, AmbiguousTextError: it does not begin with a position.
-    """
-    if len(line) > LONGEST_LINE:
+    line = _BEFORE.sub("", line, count=1)
+    length = len(line.partition(" moves ")[0])
+    if length > LONGEST_LINE:
         raise InvalidTextError(
             f"{game.name}: a position with its operations must have at most {LONGEST_LINE:,} "
-            f"characters, got {len(line):,}"
+            f"characters, got {length:,}"
         )
-    words = [word.start() for word in reversed([*re.finditer(r"\S+", line)][1:])]
+    usual, words = len(_END.split(line, maxsplit=1)[0]), list[int]()
+    if len(line) <= LONGEST_LINE:  # as each is compared with all that follows
+        words = [word.start() for word in reversed([*re.finditer(r"\S+", line)][1:])]
     first: AzcoreError | None = None
-    usual = len(_END.split(line, maxsplit=1)[0])
     for at in (usual, *(word for word in words if _OPERATIONS.fullmatch(line, word))):
-        text = line[:at].strip(' "')
         try:
-            if text == INITIAL:
-                text = game.state_to_text(game.initial_state())
-            state = game.state_from_text(text)
+            given = _given(game, line[:at].strip(' "'))
         except UNREADABLE as error:
             first = first or error
             continue
         operations: dict[str, str] = {}
         for found in _OPERATION.finditer(line, at):
-            operations.setdefault(found[1], found[2])
-        return text, state, operations
+            operations.setdefault(found[1].lower(), found[2])
+        return given._replace(operations=operations)
     assert first is not None
     raise first
+
+
+def _given(game: Game, line: str) -> Given:
+    """A line without operations."""
+    text, _, moves = line.partition(" moves ")
+    text = text.strip().removesuffix(" moves")
+    before = game.initial_state() if text == INITIAL else game.state_from_text(text)
+    state, actions = before, list[int]()
+    for word in moves.split():
+        actions.append(game.text_to_action(state, word))
+        state = game.step(state, actions[-1])
+    return Given(None if text == INITIAL else text, before, actions, state, {})

@@ -18,7 +18,7 @@ from typing import Any
 
 from azcore.errors import GameFileError
 from azcore.game import Game
-from azcore.storage.positions import UNREADABLE, position_lines, read_position, without_words
+from azcore.storage.positions import UNREADABLE, position_lines, read_position
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,8 @@ def read_puzzles(path: Path, game: Game) -> Iterator[Puzzle | GameFileError]:
 
 def _puzzle(line: str, where: str, game: Game) -> Puzzle:
     try:
-        text, state, operations = read_position(game, without_words(line))
+        given = read_position(game, line)
+        state, operations = given.state, given.operations
         best, worst = (_moves(game, state, operations.get(name)) for name in ("bm", "am"))
     except UNREADABLE as error:
         raise GameFileError(f"{where}: {error}") from error
@@ -63,6 +64,7 @@ def _puzzle(line: str, where: str, game: Game) -> Puzzle:
             f"{len(solutions)} of {len(legal)} in {line[:200]!r}"
         )
     name = operations.get("id", "").strip().strip('"')
+    text = game.state_to_text(state) if given.text is None or given.actions else given.text
     return Puzzle(name=name or where, text=text, state=state, solutions=frozenset(solutions))
 
 

@@ -19,7 +19,7 @@ A folder stands for all files in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,13 +39,7 @@ from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.settings import require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import require_start
-from azcore.storage.positions import (
-    INITIAL,
-    UNREADABLE,
-    position_lines,
-    read_position,
-    without_words,
-)
+from azcore.storage.positions import INITIAL, UNREADABLE, position_lines, read_position
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import own_starts
 from azcore.storage.transcripts import as_far_as_read, formats_by_suffix, read_transcripts
@@ -228,6 +222,27 @@ def _paths(files: Sequence[str], where: str) -> Iterator[Path]:
             yield path
 
 
+def games_of(
+    path: Path, game: Game, left_out: list[AzcoreError]
+) -> Iterator[tuple[str, str | None, Sequence[int]]]:
+    """The games of a file of records or transcripts: the place, the start and the actions of each.
+
+    A game by others goes up to its first fault; those without any part that can be read are added
+    to `left_out`.
+    """
+    if path.suffix.lower() == RECORDS:
+        for number, record in enumerate(Referee(game).read(GameFile(path)), 1):
+            yield f"{path}, game {number}", record.start, record.actions.tolist()
+        return
+    for number, found in enumerate(read_transcripts(path, game), 1):
+        try:
+            transcript = as_far_as_read(found)
+        except TranscriptError as error:
+            left_out.append(error)
+        else:
+            yield f"{path}, game {number}", transcript.start_text, transcript.actions
+
+
 class _Reader:
     """Reads files; see `read_starts`."""
 
@@ -235,62 +250,44 @@ class _Reader:
         self._game, self._variant, self._plies, self._where = game, variant, plies, where
         self._initial = variant.initial_state()
         self._initial_text = variant.state_to_text(self._initial)
-        self._suffixes = formats_by_suffix(game)
         self.left_out: list[AzcoreError] = []
 
     def read(self, path: Path) -> Iterator[_Line]:
-        """The lines of one file."""
-        suffix = path.suffix.lower()
-        if suffix == RECORDS:
-            for number, record in enumerate(Referee(self._game).read(GameFile(path)), 1):
-                yield self._of_game(f"{path}, game {number}", record.start, record.actions.tolist())
-        elif suffix in self._suffixes:
-            for number, transcript in enumerate(read_transcripts(path, self._game), 1):
-                yield from self._usable(self._of_transcript, f"{path}, game {number}", transcript)
-        else:
-            for where, text in position_lines(path):
-                yield from self._usable(self._of_position, where, text)
-
-    def _usable(self, read: Callable[[str, Any], _Line], where: str, content: Any) -> list[_Line]:
-        """The line, or none if it cannot be read, which it counts."""
-        try:
-            return [read(where, content)]
-        except (GameFileError, TranscriptError) as error:
-            self.left_out.append(error)
-            return []
-
-    def _of_transcript(self, where: str, found: Transcript | TranscriptError) -> _Line:
-        """A game by others, up to its first fault."""
-        transcript = as_far_as_read(found)
-        return self._of_game(where, transcript.start_text, transcript.actions)
+        """The lines of one file that can be used; others are counted."""
+        is_game = path.suffix.lower() in (RECORDS, *formats_by_suffix(self._game))
+        for given in games_of(path, self._game, self.left_out) if is_game else position_lines(path):
+            try:
+                yield self._of_game(*given) if is_game else self._of_position(*given)
+            except GameFileError as error:
+                self.left_out.append(error)
 
     def _of_position(self, where: str, line: str) -> _Line:
         """A line of a file of positions."""
-        position, _, moves = without_words(line).partition(" moves ")
-        text, state = self._position(where, position.strip())
-        actions: list[int] = []
-        played = state
-        for word in moves.split():
-            try:
-                actions.append(self._variant.text_to_action(played, word))
-                played = self._variant.step(played, actions[-1])
-            except UNREADABLE as error:
-                raise _refused(where, line, error) from error
-        self._require_open(where, line, played)
+        try:
+            given = read_position(self._variant, line)
+        except UNREADABLE as error:
+            raise _refused(where, line, error) from error
+        text, state = self._position(where, given.text, given.before)
+        self._require_open(where, line, given.state)
+        plies = len(given.actions)
         return _Line(
             where=where,
             is_game=False,
             text=text,
             state=state,
-            actions=tuple(actions),
-            least=len(actions),
-            most=len(actions),
+            actions=tuple(given.actions),
+            least=plies,
+            most=plies,
         )
 
     def _of_game(self, where: str, start: str | None, actions: Sequence[int]) -> _Line:
         """A game with a start among its positions."""
         least, most = self._plies
-        text, state = (None, self._initial) if start is None else self._position(where, start)
+        try:
+            state = self._initial if start is None else self._variant.state_from_text(start)
+        except UNREADABLE as error:
+            raise _refused(where, str(start), error) from error
+        text, state = self._position(where, start, state)
         played, plies = state, 0
         self._require_open(where, start or INITIAL, state)
         for action in actions[:most]:
@@ -316,29 +313,17 @@ class _Reader:
             most=plies,
         )
 
-    def _position(self, where: str, line: str) -> tuple[str | None, Any]:
+    def _position(self, where: str, given: str | None, state: Any) -> tuple[str | None, Any]:
         """The text of a position for records, and its state; None: the initial one."""
-        if line == INITIAL:
+        text = None if given is None else self._variant.state_to_text(state)
+        if text in (None, self._initial_text):
             return None, self._initial
-        state = self._state(where, line)
-        # The text in a record must yield this position again.
-        text = self._variant.state_to_text(state)
-        if text == self._initial_text:
-            return None, self._initial
-        if text != line:
-            state = self._state(where, text)
         try:
             require_start(text)
-        except ValueError as error:
+            # The text in a record must yield this position again.
+            return text, state if text == given else self._variant.state_from_text(text)
+        except (ValueError, *UNREADABLE) as error:
             raise GameFileError(f"{where}: {error}") from error
-        return text, state
-
-    def _state(self, where: str, line: str) -> Any:
-        """The state of a text without operations."""
-        try:
-            return read_position(self._variant, line)[1]
-        except UNREADABLE as error:
-            raise _refused(where, line, error) from error
 
     def _require_open(self, where: str, line: str, state: Any) -> None:
         if self._variant.is_terminal(state):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from azcore.errors import AzcoreError, TranscriptError
 from azcore.game import Game, Transcript
 from azcore.game.contract import require_legal
 from azcore.search.settings import SearchSettings
-from azcore.storage.positions import INITIAL, UNREADABLE, read_position, without_words
+from azcore.storage.positions import UNREADABLE, read_position
 from azcore.storage.transcripts import as_far_as_read, conceded, format_named, formats_of
 from azcore.web import view
 from azcore.web.levels import (
@@ -633,13 +633,9 @@ def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
     """
     if not text:
         raise RefusedError("there is no text to read")
-    position, _, moves = without_words(text).partition(" moves ")
     try:
-        start = None if position == INITIAL else read_position(game, position)[0]
-        line = Line(game, start)
-        for word in moves.split():
-            line.play(game.text_to_action(line.state, word))
-        return line, None
+        given = read_position(game, text)
+        return _line(game, given.text, given.actions), None
     except UNREADABLE as error:
         why = [f"as a position: {error}"]
     for name, form in formats_of(game).items():
@@ -649,14 +645,19 @@ def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
                 found = form.read(text)
             except TranscriptError as error:
                 found, fault = as_far_as_read(error), error
-            line = Line(game, found.start_text)
-            for action in found.actions:
-                line.play(action)
+                if not found.actions:
+                    raise
+            return _line(game, found.start_text, found.actions), fault
         except AzcoreError as error:
             why.append(f"as {name.upper()}: {error}")
-        else:
-            return line, fault
     raise RefusedError("this text cannot be read; " + "; ".join(why))
+
+
+def _line(game: Game, start: str | None, actions: Sequence[int]) -> Line:
+    line = Line(game, start)
+    for action in actions:
+        line.play(action)
+    return line
 
 
 def _ply(value: object, line: Line) -> int:

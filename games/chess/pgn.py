@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
-from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError, TranscriptError
-from azcore.game import Game, GameText, Transcript, TranscriptFormat, unplayable, up_to_fault
+from azcore.errors import InvalidTextError, TranscriptError
+from azcore.game import Game, GameText, MainLine, Transcript, TranscriptFormat, result_of
 
 from . import rules
 from .notation import (
@@ -25,6 +25,9 @@ from .notation import (
     uci_to_action,
 )
 
+if TYPE_CHECKING:
+    import chess
+
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")  # PGN's; * for an unfinished game
 OUTCOMES = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}  # in White's view
 VARIANTS = ("", "?", "standard", "chess", "from position")  # names of chess itself, in lower case
@@ -35,6 +38,7 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"  # without its co
 PGN_HEADERS = {"event": "Event", "site": "Site", "date": "Date"}
 PGN_PLAYERS = ("White", "Black")  # by seat
 PGN_RATINGS = ("WhiteElo", "BlackElo")
+UNKNOWN = ("?", "????.??.??")  # values of headers
 PGN_COLUMNS = 79  # width of lines of moves; comments are not wrapped
 
 
@@ -54,6 +58,7 @@ def transcript_format(game: Game) -> TranscriptFormat:
 TAG = re.compile(
     r'\[\s*(\w+)\s*"((?:[^"\\]|\\.)*)"\s*\]|^\[\s*(\w+)\s*"(.*)"\s*\]\s*$', re.MULTILINE
 )
+COMMENT = re.compile(r"\{[^}]*\}?|;[^\n]*")  # the last may lack its end
 PGN_HEADER = re.compile(r'\[\s*\w+\s*"')
 PGN_END = re.compile(r"(?:^|\s)(?:1-0|0-1|1/2-1/2|\*)\s*$")
 
@@ -76,33 +81,17 @@ def games_of_pgn(lines: Iterable[str]) -> Iterator[str]:
             named = has_moves = is_over = in_comment = False
         text.add(line)
         named |= is_event
-        moves = line
+        moves = "{" * in_comment + line
         if is_header:  # they may follow a tag on its line
             moves = TAG.sub("", line) if TAG.match(line) else ""
         if moves.strip() and not (begins_line and line.startswith("%")):
-            rest, in_comment = _outside_comments(moves, in_comment)
+            in_comment = any(said[0] == "{" and said[-1] != "}" for said in COMMENT.findall(moves))
+            rest = COMMENT.sub("", moves)
             has_moves |= bool(rest.strip())
             is_over = not in_comment and PGN_END.search(rest) is not None
         begins_line, follows_empty = line.endswith("\n"), not line.strip()
     if named or has_moves:
         yield text.take()
-
-
-def _outside_comments(line: str, in_comment: bool) -> tuple[str, bool]:
-    """The part of a line outside comments, and whether a comment is open at its end."""
-    parts = []
-    while line:
-        if in_comment:
-            _, closed, line = line.partition("}")
-            in_comment = not closed
-        else:
-            opened = re.search("[{;]", line)
-            if opened is None or opened[0] == ";":
-                parts.append(line[: opened.start()] if opened else line)
-                break
-            parts.append(line[: opened.start()])
-            line, in_comment = line[opened.end() :], True
-    return "".join(parts), in_comment
 
 
 def write_pgn(game: Game, transcript: Transcript) -> str:
@@ -116,12 +105,6 @@ def write_pgn(game: Game, transcript: Transcript) -> str:
         InvalidTextError: the start is not a position, the result is not one of `RESULTS`, or it
             differs from that of a finished game.
     """
-    result = transcript.result
-    if result is not None and result not in RESULTS:
-        raise InvalidTextError(
-            f"{game.name}: the result of a PGN game must be one of {', '.join(RESULTS)}, "
-            f"got {result!r}"
-        )
     start = transcript.start_text
     state = game.initial_state() if start is None else game.state_from_text(start)
     headers = {
@@ -151,16 +134,10 @@ def write_pgn(game: Game, transcript: Transcript) -> str:
             words.append(f"{{ {_without_braces(with_eval(comment, black=black))} }}")
         bare = bool(comment)
         state = game.step(state, action)
+    own = "*"
     if game.is_terminal(state):
-        ending, own = termination(state), result_text(game.outcome(state))
-        if result not in (None, own):
-            raise InvalidTextError(
-                f"{game.name}: the game is over by {ending}, so its result must be {own}, "
-                f"got {result}"
-            )
-        headers["Termination"] = ending
-        result = own
-    headers["Result"] = result or "*"
+        headers["Termination"], own = termination(state), result_text(game.outcome(state))
+    headers["Result"] = result_of(game, state, transcript.result, own, RESULTS)
     lines = [f'[{name} "{_escaped(value)}"]' for name, value in headers.items()]
     return "\n".join([*lines, "", *_wrapped([*words, headers["Result"]])]) + "\n"
 
@@ -228,30 +205,17 @@ def _with_braces(comment: str) -> str:
     return re.sub(r"(\\*)([()])", plain, comment)
 
 
-TAGS = {
-    name.lower(): name
-    for name in (
-        "FEN",
-        "SetUp",
-        "Variant",
-        "Result",
-        *PGN_HEADERS.values(),
-        *PGN_PLAYERS,
-        *PGN_RATINGS,
-        "Termination",
-    )
-}
-# Between comments: a parenthesis, a glyph, a word. The last comment may lack its end.
-PART = re.compile(r"\{[^}]*\}?|;[^\n]*|^%[^\n]*|[()]|\$\d+|[^\s(){};$!?]+", re.MULTILINE)
+# A comment, a remark of a whole line, a parenthesis, a glyph or a word.
+PART = re.compile(COMMENT.pattern + r"|^%[^\n]*|[()}]|\$\d+|[^\s(){};$!?]+", re.MULTILINE)
 NUMBER = re.compile(r"^\d+[.…]+|^\d+$")
-EN_PASSANT = re.compile(r"e\.?p\.?$")
+EN_PASSANT = re.compile(r"e\.?p\.?(?=[+#]*$)")
 # Parts that only moves have: a square, castling (also in Cyrillic letters), a null move.
 MOVE = re.compile("[a-h][1-8]|[o0\u043e][-\u2013][o0\u043e]|--|Z0|0000", re.IGNORECASE)
-OFF_THE_BOARD = {  # by PGN's Termination
-    "time forfeit": "time",
-    "abandoned": "absence",
-    "forfeit": "forfeit",
-    **dict.fromkeys(("rules infraction", "adjudication", "death", "emergency"), "ruling"),
+OFF_THE_BOARD = {  # by words of PGN's Termination, in the standard and of servers
+    "time": r"^time forfeit|\b(?:on time|timeout)\b",
+    "absence": r"^abandoned|\bgame abandoned",
+    "forfeit": "^forfeit",
+    "ruling": "^(?:rules infraction|adjudication|death|emergency)",
 }
 SPELLED = {  # results, as they are written
     **{f"1{sign}0": "1-0" for sign in "-:–"},
@@ -273,7 +237,7 @@ def read_pgn(game: Game, text: str) -> Transcript:
     """
     text = next(games_of_pgn(text.removeprefix("\ufeff").splitlines(keepends=True)), "")
     headers, movetext = _parts(text)
-    variant = headers.get("Variant", "")
+    variant = headers.get("variant", "")
     if variant.lower() not in VARIANTS:
         name = variant[:20]
         raise TranscriptError(
@@ -281,39 +245,40 @@ def read_pgn(game: Game, text: str) -> Transcript:
             f"variant {name}",
         )
     start_text = None
-    state = game.initial_state()
-    if "FEN" in headers and headers["FEN"].split()[:4] != START.split():
-        state = game.state_from_text(headers["FEN"])
-        start_text = state_to_text(state)
-    elif headers.get("SetUp") == "1" and "FEN" not in headers:
+    if "fen" in headers and headers["fen"].split()[:4] != START.split():
+        start_text = state_to_text(game.state_from_text(headers["fen"]))
+    elif headers.get("setup") == "1" and "fen" not in headers:
         raise InvalidTextError(
             f'{game.name}: a PGN game with [SetUp "1"] must have a FEN header with its position'
         )
-    line = _MainLine(game, state)
-    line.read(movetext)
-    if not (headers or line.actions or line.result or line.fault):
-        raise InvalidTextError(f"{game.name}: not a readable PGN game: no header, move or result")
-    first, second = (_without_unknown(headers.get(name, "")) for name in PGN_PLAYERS)
-    found = {name: _without_unknown(headers.get(key, "")) for name, key in PGN_HEADERS.items()}
+    line = MainLine(game, "PGN", start_text)
+    result = _play(line, movetext)
+    is_other_text = line.ignored and "1." not in movetext
+    if not headers and (is_other_text or not (line.actions or result or line.fault)):
+        raise InvalidTextError(
+            f"{game.name}: not a readable PGN game: no header, and no move or other words"
+        )
+    known = {key: "" if value in UNKNOWN else value for key, value in headers.items()}
+    first, second = (known.get(name.lower(), "") for name in PGN_PLAYERS)
+    found = {name: known.get(key.lower(), "") for name, key in PGN_HEADERS.items()}
     if re.fullmatch(r"\d{4}\.\d\d\.\d\d", found["date"], re.ASCII):
         found["date"] = found["date"].replace(".", "-")
-    result = SPELLED.get(headers.get("Result", "").strip(), "*")
-    if result == "*":
-        result = line.result or "*"
-    first_rating, second_rating = (_rating(headers.get(name, "")) for name in PGN_RATINGS)
-    transcript = Transcript(
-        actions=line.actions,
-        comments=["\n".join(said) for said in line.comments],
+    stated = SPELLED.get("".join(headers.get("result", "").split()), "*")
+    result = (result or "*") if stated == "*" else stated
+    first_rating, second_rating = (_rating(headers.get(name.lower(), "")) for name in PGN_RATINGS)
+    return line.transcript(
         players=(first, second),
         result=None if result == "*" else result,
         headers=found,
-        start_text=start_text,
         outcome=OUTCOMES.get(result),
         ratings=(first_rating, second_rating),
-        off_the_board=OFF_THE_BOARD.get(headers.get("Termination", "").strip().lower(), ""),
-        ignored=sorted(line.ignored),
+        off_the_board=_off_the_board(headers.get("termination", "")),
     )
-    return up_to_fault(transcript, line.fault)
+
+
+def _off_the_board(ending: str) -> str:
+    ending = ending.strip().lower()
+    return next((name for name, words in OFF_THE_BOARD.items() if re.search(words, ending)), "")
 
 
 def _rating(text: str) -> float | None:
@@ -321,13 +286,8 @@ def _rating(text: str) -> float | None:
     return float(text) if re.fullmatch(r"[1-9]\d{1,3}", text, re.ASCII) else None
 
 
-def _without_unknown(value: str) -> str:
-    """A header's value; empty for PGN's marks of unknown values."""
-    return "" if value in ("?", "????.??.??") else value
-
-
 def _parts(text: str) -> tuple[dict[str, str], str]:
-    """The tags of a game, by their usual names, and its movetext."""
+    """The tags of a game, by their names in lower case, and its movetext."""
     headers: dict[str, str] = {}
     end = 0
     for tag in TAG.finditer(text):
@@ -335,96 +295,58 @@ def _parts(text: str) -> tuple[dict[str, str], str]:
             break  # a comment, or a move before it
         name, value, plain_name, plain = tag.groups()
         value = plain if value is None else re.sub(r"\\(.)", r"\1", value)
-        name = name or plain_name
-        headers[TAGS.get(name.lower(), name)] = value
+        headers[(name or plain_name).lower()] = value
         end = tag.end()
     return headers, text[end:]
 
 
-class _MainLine:
-    """Plays the moves of a movetext, each of which python-chess reads.
+def _play(line: MainLine, movetext: str) -> str | None:
+    """Play the moves of a movetext up to its result, which is returned, or to a fault.
 
-    Its reader of whole games skips unreadable parts, so it reads Zf3 as f3.
-
-    Args:
-        game: chess.
-        state: before the first move.
+    python-chess reads each move; its reader of whole games skips unreadable parts, so it reads Zf3
+    as f3.
     """
-
-    def __init__(self, game: Game, state: Any) -> None:
-        self._game, self._state, self._board = game, state, to_board(state)
-        self.actions: list[int] = []
-        self.comments: list[list[str]] = []  # by ply
-        self.result: str | None = None
-        self.ignored: set[str] = set()
-        self.fault: TranscriptError | None = None  # of the move after those
-
-    def read(self, movetext: str) -> None:
-        """Play up to the result, or to a move that cannot be played, keeping its `fault`."""
-        depth = 0
-        for found in PART.finditer(movetext):
-            part = found[0]
-            if part in "()":
-                depth = max(0, depth + (1 if part == "(" else -1))
-            elif depth or part[0] in "%$":
-                continue
-            elif part[0] == "{" and part[-1] != "}":
-                return self._cut("a { that is not closed")
-            elif part[0] in "{;":
-                self._comment(part)
-            elif part in SPELLED:
-                self.result = SPELLED[part]
-                return
-            elif MOVE.search(part):
-                try:
-                    self._play(EN_PASSANT.sub("", NUMBER.sub("", part)))
-                except TranscriptError as error:
-                    self.fault = error
-                    return
-            elif part.strip("0123456789.…"):
-                self.ignored.add("a word that is no move")
-        if depth:
-            self._cut("a ( that is not closed")
-
-    def _cut(self, why: str) -> None:
-        self.fault = TranscriptError(
-            f"{self._game.name}: the PGN game has {why}, and moves may follow it", why
-        )
-
-    def _comment(self, part: str) -> None:
-        if self.actions:
-            text = part[1:].strip() if part[0] == ";" else _with_braces(_inside(part))
-            black = rules.current_player(self._state) == 0  # whether Black has moved
-            self.comments[-1].append(without_eval(text, black=black))
-
-    def _play(self, word: str) -> None:
-        """Play a move.
-
-        Raises:
-            TranscriptError: it cannot be played.
-        """
-        game, black = self._game, rules.current_player(self._state) == 1
-        number = f"{int(self._state.ply) // 2 + 1}{'...' if black else '.'}"
-        try:
-            action = self._action(word)
-        except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
-            where = f"{game.name}: move {number} of the PGN game"
-            raise unplayable(game, self._state, where, error, word[:20]) from error
-        self._board.push_uci(action_to_text(self._state, action))
-        self._state = game.step(self._state, action)
-        self.actions.append(action)
-        self.comments.append([])
-
-    def _action(self, word: str) -> int:
-        plain = word.rstrip("+-#=/±∓∞.,")
-        move = None
-        if SAN.fullmatch(plain):
-            with suppress(ValueError):  # some UCI looks like SAN; other words get a reason
-                move = self._board.parse_san(plain)
-        if move is None:
-            return text_to_legal_action(self._game, self._state, plain or word)
-        return uci_to_action(self._game, self._state, move.uci())
+    board, depth = to_board(line.state), 0
+    for found in PART.finditer(movetext):
+        part = found[0]
+        black = rules.current_player(line.state) == 1
+        if part in "()":
+            depth = max(0, depth + (1 if part == "(" else -1))
+        elif depth or part[0] in "%$":
+            continue
+        elif part == "}":  # what is before it may belong to the comment
+            line.ignored.add("a } without its {")
+        elif part[0] == "{" and part[-1] != "}":
+            _cut(line, "a { that is not closed")
+        elif part[0] in "{;":
+            inside = part[1:].removesuffix("}").removeprefix(" ").removesuffix(" ")
+            text = _with_braces(inside) if part[0] == "{" else part[1:].strip()
+            line.comment(without_eval(text, black=not black))  # who has moved
+        elif part in SPELLED:
+            return SPELLED[part]
+        elif MOVE.search(part):
+            word = EN_PASSANT.sub("", NUMBER.sub("", part))
+            number = f"{int(line.state.ply) // 2 + 1}{'...' if black else '.'}"
+            state = line.state
+            line.play(partial(_action, line, board, word), move=word[:20], number=number)
+            if line.fault is None:
+                board.push_uci(action_to_text(state, line.actions[-1]))
+        elif part.strip("0123456789.…"):
+            line.ignored.add("a word that is no move")
+        if line.fault:
+            return None
+    if depth:
+        _cut(line, "a ( that is not closed")
+    return None
 
 
-def _inside(comment: str) -> str:
-    return comment[1:].removesuffix("}").removeprefix(" ").removesuffix(" ")
+def _cut(line: MainLine, why: str) -> None:
+    line.stop(f"the PGN game has {why}, and moves may follow it", why)
+
+
+def _action(line: MainLine, board: chess.Board, word: str) -> int:
+    plain = word.rstrip("+-#=/±∓∞.,")
+    if SAN.fullmatch(plain):
+        with suppress(ValueError):  # some UCI looks like SAN; other words get a reason
+            return uci_to_action(line.game, line.state, board.parse_san(plain).uci())
+    return text_to_legal_action(line.game, line.state, plain or word)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
-from azcore.game import GameText, Transcript, TranscriptFormat, unplayable, up_to_fault
+from azcore.errors import InvalidTextError, TranscriptError
+from azcore.game import GameText, MainLine, Transcript, TranscriptFormat
+from azcore.game.transcript import LONGEST_GAME
 
 from . import rules
 from .notation import (
@@ -23,21 +24,35 @@ from .notation import (
 
 SGF_HEADERS = {"event": "EV", "site": "PC", "date": "DT"}
 SGF_COLOURS = "BW"  # by seat
-LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves; seconds to read
 # The beginning of a game's text, where an unclosed game before it ends. A comment that quotes a
 # game escapes its brackets.
 SGF_ROOT = re.compile(r"\(\s*;\s*(?:FF|GM|CA|AP|SZ)\[[^]\\\n]*\]")
 SGF_SIGN = re.compile(r"\\.?|[\[\]()]", re.DOTALL)  # a backslash includes the next character
 SGF_START = re.compile(r"\(\s*(?:;|[A-Z]{2}\[|\Z)")  # one publisher leaves the first ; out
-RESULT = re.compile(r"\s*(?:(b|w)(?:lack|hite)?\s*(?:\+|win)|(0|draw|jigo|tie)\s*$)", re.IGNORECASE)
-# Chinese and Japanese: black or white ... wins; drawn.
-WON = re.compile("[\u9ed1\u9ed2\u767d](?=.*[\u80dc\u52dd])")
-DRAWN = re.compile("\u548c\u68cb|\u6301[\u68cb\u7881]|\u30b8\u30b4")
+RESULT = re.compile(
+    r"\s*(?:(b|w)(?:lack|hite)?\s*(?:\+|win)|(0|d(?:raw|\+j?)|jigo|tie)\s*$)", re.IGNORECASE
+)
+# Chinese, Japanese and Korean: black or white ... wins; drawn; by time.
+WON = re.compile("[\u9ed1\u9ed2\u767d\ud751\ubc31](?=.*[\u80dc\u52dd\uc2b9])")
+DRAWN = re.compile("^\\s*\u548c|\u6301[\u68cb\u7881]|\u30b8\u30b4|\ubb34\uc2b9\ubd80")
+ON_TIME = re.compile(
+    r"\+\s*t(?:ime)?\b|\u8d85[\u65f6\u6642]|\u6642\u9593\u5207\u308c|\uc2dc\uac04", re.IGNORECASE
+)
 NUMBER_WON = re.compile(r"\s*([+-]?[01])\.0+\s*$")  # of programs that write the outcome alone
-RANK = re.compile(r"\s*(\d{1,2})\s*(k|d|p|\u6bb5|\u7ea7|\u7d1a)", re.IGNORECASE)
-KINDS = {"\u6bb5": "d", "\u7ea7": "k", "\u7d1a": "k"}  # of ranks: dan and kyu
+KINDS = {
+    **dict.fromkeys("d\u6bb5\ub2e8", "d"),
+    **dict.fromkeys("k\u7ea7\u7d1a\uae09", "k"),
+    "p": "p",
+}
+RANK = re.compile(rf"\s*(\d{{1,2}})\s*([{''.join(KINDS)}])")
+NUMERALS = str.maketrans(
+    "\u521d\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d", "1123456789"
+)
 PROFESSIONAL = 9  # the rank of any professional
-KOMI = re.compile(r"\s*([+-]?\d+(?:[.,]\d+)?)")
+# A number, perhaps with three quarters or a half in Chinese or Japanese, and perhaps in stones.
+KOMI = re.compile(
+    r"\s*([+-]?\d{1,4}(?:[.,]\d{0,20})?)(?![\d.,/e])(\u53c83/4)?\s*(\u00bd|\u76ee?\u534a)?\s*(\u5b50)?"
+)
 MOST_KOMI = 100  # from here on, hundredths of a point
 CHARSET = re.compile(rb"CA\s*\[\s*([\w.:-]{1,40})\s*\]")
 CHARSETS = {  # Python's names of common character sets
@@ -46,7 +61,7 @@ CHARSETS = {  # Python's names of common character sets
     **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "cp932"), "cp932"),
     **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "cp949", "uhc"), "cp949"),
     **{name: name for name in ("euc-jp", "koi8-r", "koi8-u", "iso-8859-1", "iso-8859-15")},
-    **{name: name for name in ("windows-1251", "windows-1252", "iso-8859-2", "utf-16")},
+    **{name: name for name in ("windows-1251", "windows-1252", "iso-8859-2")},
 }
 ENCODINGS = ("latin-1", "cp932", "gb18030", "big5hkscs", "cp949")  # tried if CA is missing
 
@@ -173,12 +188,13 @@ def read_sgf(game: Go, text: str) -> Transcript:
     properties are ignored, and so is a pass after the end.
 
     Raises:
-        InvalidTextError: not SGF, longer than `LONGEST_SGF`, another board size.
+        InvalidTextError: not SGF, another board size.
         TranscriptError: stones set up during the game, or a move that is no point, out of turn or
             illegal; the message gives its number, and the error the game before it.
     """
-    root, nodes = _nodes(text)
-    if (kind := _text(root, "GM").strip()) not in ("", "1"):
+    nodes, is_closed = _nodes(text)
+    root = nodes[0]
+    if (kind := _text(root, "GM").strip()).lower() not in ("", "1", "01", "go"):
         raise TranscriptError(
             f"go: the SGF game must be Go, GM[1], got GM[{kind[:20]}]", "another game than Go"
         )
@@ -188,27 +204,27 @@ def read_sgf(game: Go, text: str) -> Transcript:
         raise TranscriptError(
             f"go: the SGF board must be {wanted}, got {size}x{size}", f"a board of {size}x{size}"
         )
-    read = _komi(root)
-    komi: float = game.komi if read is None or read not in game.komis else read
-    line = _MainLine(game, size, komi, [root, *nodes])
-    result = _text(root, "RE")
-    transcript = Transcript(
-        actions=line.actions,
-        comments=["\n".join(filter(None, parts)) for parts in line.comments],
+    stated = _komi(root)
+    komi: float = game.komi if stated is None or stated not in game.komis else stated
+    line, result = _main_line(game, size, komi, nodes), _text(root, "RE")
+    if not is_closed:
+        why = "be closed by )"
+        if len(text) > LONGEST_GAME:
+            why = f"end within {LONGEST_GAME:,} characters"
+        line.stop(
+            f"an SGF text's first game must {why}; moves may follow", "a game that is cut off"
+        )
+    if stated is None and _text(root, "KM").strip():
+        line.ignored.add("a komi that cannot be read")
+    return line.transcript(
         players=(_text(root, "PB"), _text(root, "PW")),
         result=result or None,
         headers={name: _text(root, key) for name, key in SGF_HEADERS.items()},
-        start_text=line.start_text,
         outcome=_outcome(result),
         ratings=(_rating(_text(root, "BR")), _rating(_text(root, "WR"))),
-        other_rules=_other_rules(root, read, komi),
+        other_rules=_other_rules(root, stated, komi),
         off_the_board=_off_the_board(result),
-        ignored=[
-            *(["a komi that cannot be read"] if read is None and _text(root, "KM").strip() else []),
-            *(["a pass after the end"] if line.passes_on else []),
-        ],
     )
-    return up_to_fault(transcript, line.fault)
 
 
 def sgf_settings(text: str) -> dict[str, Any]:
@@ -217,7 +233,7 @@ def sgf_settings(text: str) -> dict[str, Any]:
     Raises:
         InvalidTextError: it is not SGF, or its board is not square.
     """
-    root, _ = _nodes(text)
+    root = _nodes(text)[0][0]
     komi = _komi(root)
     return {"board_size": _size(root)} | ({} if komi is None else {"komi": komi})
 
@@ -225,23 +241,29 @@ def sgf_settings(text: str) -> dict[str, Any]:
 Node: TypeAlias = Mapping[str, list[bytes]]  # values by property, UTF-8
 
 
-def _nodes(text: str) -> tuple[Node, list[Node]]:
-    """The root of the first game of a text, and the other nodes of its main line."""
+def _nodes(text: str) -> tuple[list[Node], bool]:
+    """The nodes of the main line of a text's first game, and whether it is closed.
+
+    The main line goes from each node to its first child, so it ends at the first ).
+    """
     from sgfmill import sgf_grammar
 
-    try:
-        begun = re.sub(r"\A\(\s*(?=[A-Z])", "(;", text[:LONGEST_SGF])
-        tree = sgf_grammar.parse_sgf_game(begun.encode("utf-8", "replace"))
-    except ValueError as error:
-        why = str(error)
-        if len(text) > LONGEST_SGF:
-            why = f"its first game must end within {LONGEST_SGF:,} characters; {why}"
-        raise InvalidTextError(f"go: not a readable SGF game: {why}") from error
-    nodes: list[Node] = list(tree.sequence)
-    while tree.children:
-        tree = tree.children[0]
-        nodes += tree.sequence
-    return nodes[0], nodes[1:]
+    begun = re.sub(r"\A\(\s*(?=[A-Z])", "(;", text[:LONGEST_GAME])
+    tokens, _ = sgf_grammar.tokenise(begun.encode("utf-8", "replace"))
+    if not tokens:
+        raise InvalidTextError("go: not a readable SGF game: it has no (;")
+    nodes: list[dict[str, list[bytes]]] = []
+    for kind, token in tokens:
+        if kind == "I":
+            key = token.decode()
+        elif kind == "V":
+            nodes[-1].setdefault(key, []).append(token)
+        elif token == b";":
+            nodes.append({})
+            key = ""
+        elif token == b")":
+            return list(nodes), True
+    return list(nodes), False
 
 
 def _text(node: Node, key: str) -> str:
@@ -254,31 +276,34 @@ def _text(node: Node, key: str) -> str:
 
 def _size(root: Node) -> int:
     """The board's, 19 if none is stated."""
-    words = _text(root, "SZ").replace(":", " ").split()
-    if not all(re.fullmatch("[0-9]{1,4}", word, re.ASCII) for word in words) or len(words) > 2:
-        raise InvalidTextError(f"go: an SGF board needs a size, got SZ[{_text(root, 'SZ')[:20]}]")
-    if len({*map(int, words)}) == 2:
+    stated = _text(root, "SZ").strip()
+    found = re.fullmatch("(\\d{1,4})(?:[:xX\u00d7 ]+(\\d{1,4}))?", stated or "19")
+    if found is None:
+        raise InvalidTextError(f"go: an SGF board needs a size, got SZ[{stated[:20]}]")
+    columns, rows = int(found[1]), int(found[2] or found[1])
+    if columns != rows:
         raise TranscriptError(
-            f"go: an SGF board must be square, got {'x'.join(words)}",
-            f"a board of {'x'.join(words)}",
+            f"go: an SGF board must be square, got {columns}x{rows}",
+            f"a board of {columns}x{rows}",
         )
-    return int(words[0]) if words else 19
+    return columns
 
 
 def _komi(root: Node) -> float | None:
     """The stated komi, whatever unit follows it; None: not stated.
 
-    From 100 on, it is in hundredths, as one server writes it: of points, or of the stones of
-    Chinese counting, each worth two points (375 is 3.75 stones, so 7.5 points).
+    A komi in the stones of Chinese counting is worth twice as many points. From 100 on, it is in
+    hundredths, as one server writes it: of points, or of such stones (375 is 3.75 of them).
     """
     found = KOMI.match(_text(root, "KM"))
     if found is None:
         return None
-    komi = float(found[1].replace(",", "."))
+    number, quarters, half, stones = found.groups()
+    komi = float(number.replace(",", ".")) + bool(quarters) * 0.75 + bool(half) * 0.5
     if komi >= MOST_KOMI:
         komi /= 100
-        komi *= 1 if (2 * komi).is_integer() else 2
-    return komi
+        stones = stones or not (2 * komi).is_integer()
+    return 2 * komi if stones else komi
 
 
 def _handicap(root: Node) -> int:
@@ -287,121 +312,89 @@ def _handicap(root: Node) -> int:
     return 0 if found is None else int(found[1])
 
 
-class _MainLine:
-    """Plays the moves of nodes.
-
-    Args:
-        game: Go.
-        size: of the board in play.
-        komi: of the start.
-        nodes: the root and the others of the main line.
-    """
-
-    def __init__(self, game: Go, size: int, komi: float, nodes: list[Node]) -> None:
-        self._game, self._size = game, size
-        self._side: int = game.board_size
-        self.actions: list[int] = []
-        self.comments: list[list[str]] = []  # by move
-        self.fault: TranscriptError | None = None  # of the move after those
-        self.passes_on = False  # after the end
-        moving = [i for i, node in enumerate(nodes) if "B" in node or "W" in node]
-        stones = _handicap(nodes[0])
-        placed = moving[:stones] if stones > 1 else []
-        if len(placed) == stones and all("B" in nodes[i] for i in placed):
-            nodes = [{"AB": n["B"]} if i in placed else n for i, n in enumerate(nodes)]
-            moving = moving[stones:]  # a handicap placed in turns without White's
-        first = next(iter(moving), len(nodes))
-        start = self._start(nodes[: first + 1])
-        if komi != game.komi:
-            start = f"{start} {komi_word(komi)}"
-        self._state = game.state_from_text(start)
-        usual = game.state_to_text(game.initial_state())
-        self.start_text = None if start == usual else start
-        try:
-            for number, node in enumerate(nodes):
-                self._play(node, number, may_set_up=number <= first)
-        except TranscriptError as error:
-            self.fault = error
-
-    def _start(self, nodes: list[Node]) -> str:
-        """The position set up by the nodes up to the first move, including its own."""
-        rows = [[STONES[0]] * self._size for _ in range(self._size)]
-        turn = ""
-        for node in nodes:
-            for stone, key in zip((*STONES[1:], STONES[0]), ("AB", "AW", "AE"), strict=True):
-                for row, column in self._points(node, key):
-                    rows[row][column] = stone
-            turn = _text(node, "PL").strip().lower()[:1] or turn
-        if turn not in tuple(PLAYERS):
-            has_black, has_white = (any(stone in row for row in rows) for stone in STONES[1:])
-            turn = PLAYERS[has_black and not has_white]
-            turn = next((key.lower() for key in SGF_COLOURS if key in nodes[-1]), turn)
-        return "/".join("".join(row) for row in rows) + f" {turn}"
-
-    def _points(self, node: Node, key: str) -> set[tuple[int, int]]:
-        """(row from the top, column) of the points that a property lists."""
-        from sgfmill import sgf_properties
-
-        presenter = sgf_properties.Presenter(self._size, "UTF-8")
-        try:
-            points = presenter.interpret(key, node[key]) if key in node else set()
-        except ValueError as error:
-            raise InvalidTextError(
-                f"go: {key} of the SGF game must be points of the board, got "
-                f"{_text(node, key)[:20]!r}"
-            ) from error
-        return {(self._size - 1 - row, column) for row, column in points}
-
-    def _play(self, node: Node, number: int, *, may_set_up: bool) -> None:
-        """Play the move of a node, if it has one.
-
-        Raises:
-            TranscriptError: it cannot be played.
-        """
-        if not may_set_up and {"AB", "AW", "AE"} & set(node):
-            raise TranscriptError(
-                "go: the SGF game sets up stones after its start, which cannot be read "
+def _main_line(game: Go, size: int, komi: float, nodes: list[Node]) -> MainLine:
+    """The moves of the root and the others of the main line, on a board of this size."""
+    moving = [i for i, node in enumerate(nodes) if "B" in node or "W" in node]
+    stones = _handicap(nodes[0])
+    placed = moving[:stones] if stones > 1 else []
+    if len(placed) == stones and all("B" in nodes[i] for i in placed):
+        nodes = [{"AB": n["B"]} if i in placed else n for i, n in enumerate(nodes)]
+        moving = moving[stones:]  # a handicap placed in turns without White's
+    first = next(iter(moving), len(nodes))
+    start = _start(size, nodes[: first + 1])
+    if komi != game.komi:
+        start = f"{start} {komi_word(komi)}"
+    usual = game.state_to_text(game.initial_state())
+    line = MainLine(game, "SGF", None if start == usual else start)
+    for number, node in enumerate(nodes):
+        if number > first and {"AB", "AW", "AE"} & set(node):
+            line.stop(
+                "the SGF game sets up stones after its start, which cannot be read "
                 f"(node {number})",
                 "stones set up during the game",
             )
-        colour = next((key.lower() for key in SGF_COLOURS if key in node), None)
-        if colour is None:
-            if self.actions:  # a node without a move comments on the move before it
-                self.comments[-1].append(_text(node, "C"))
-            return
-        action, move = self._action(_text(node, colour.upper())), len(self.actions) + 1
-        if action == self._side**2 and self._game.is_terminal(self._state):
-            self.passes_on = True
-            return
-        if colour != PLAYERS[self._state.player]:
-            raise TranscriptError(
-                f"go: move {move} of the SGF game must be "
-                f"{PLAYERS[self._state.player].upper()}'s, got {colour.upper()}'s",
-                "a move out of turn",
-            )
-        try:
-            self._state = self._game.step(self._state, action)
-        except IllegalActionError as error:
-            where = f"go: move {move} of the SGF game"
-            raise unplayable(self._game, self._state, where, error) from error
-        self.actions.append(action)
-        self.comments.append([_text(node, "C")])
+        moves = [(key, len(node[key])) for key in node if key in SGF_COLOURS]
+        for colour, _ in moves:
+            _play(line, game.board_size, size, colour, _text(node, colour))
+        if sum(count for _, count in moves) > 1:
+            line.ignored.add("several moves in a node")
+        if comment := _text(node, "C"):  # without a move, on the move before
+            line.comment(comment)
+    return line
 
-    def _action(self, value: str) -> int:
-        from sgfmill import sgf_properties
 
-        word = value.strip().lower()
+def _start(size: int, nodes: list[Node]) -> str:
+    """The position set up by the nodes up to the first move, including its own."""
+    rows = [[STONES[0]] * size for _ in range(size)]
+    turn = ""
+    for node in nodes:
+        for stone, key in zip((*STONES[1:], STONES[0]), ("AB", "AW", "AE"), strict=True):
+            for row, column in _points(size, node, key):
+                rows[row][column] = stone
+        turn = _text(node, "PL").strip().lower()[:1] or turn
+    if turn not in tuple(PLAYERS):
+        has_black, has_white = (any(stone in row for row in rows) for stone in STONES[1:])
+        turn = PLAYERS[has_black and not has_white]
+        turn = next((key.lower() for key in SGF_COLOURS if key in nodes[-1]), turn)
+    return "/".join("".join(row) for row in rows) + f" {turn}"
+
+
+def _points(size: int, node: Node, key: str) -> set[tuple[int, int]]:
+    """(row from the top, column) of the points that a property lists."""
+    from sgfmill import sgf_properties
+
+    try:
+        presenter = sgf_properties.Presenter(size, "UTF-8")
+        points = presenter.interpret(key, node[key]) if key in node else set()
+    except ValueError as error:
+        raise InvalidTextError(
+            f"go: {key} of the SGF game must be points of the board, got {_text(node, key)[:20]!r}"
+        ) from error
+    return {(size - 1 - row, column) for row, column in points}
+
+
+def _play(line: MainLine, side: int, size: int, colour: str, value: str) -> None:
+    """Play a move, but no pass after the end, on a board of `size` in a corner of `side`."""
+    from sgfmill import sgf_properties
+
+    wanted = PLAYERS[line.state.player].upper()
+    word = value.strip().lower().removeprefix("pass").encode()
+
+    def action() -> int:
         try:
-            at = sgf_properties.interpret_go_point(
-                b"" if word == "pass" else word.encode(), self._size
-            )
+            at = sgf_properties.interpret_go_point(word, size)
         except ValueError as error:
-            raise TranscriptError(
-                f"go: move {len(self.actions) + 1} of the SGF game must be a point such as ee or "
-                f"empty for a pass, got {value[:20]!r}",
-                "a move that cannot be read",
+            raise InvalidTextError(
+                f"it must be a point such as ee or empty for a pass, got {value[:20]!r}"
             ) from error
-        return self._side**2 if at is None else (self._side - 1 - at[0]) * self._side + at[1]
+        if colour != wanted:
+            raise TranscriptError(f"it must be {wanted}'s, got {colour}'s", "a move out of turn")
+        return side**2 if at is None else (side - 1 - at[0]) * side + at[1]
+
+    if word in (b"", b"tt") and line.game.is_terminal(line.state):
+        line.ignored.add("a pass after the end")
+    else:
+        line.play(action)
 
 
 def _outcome(result: str) -> int | None:
@@ -409,7 +402,7 @@ def _outcome(result: str) -> int | None:
     if number := NUMBER_WON.match(result):
         return int(number[1])
     if won := WON.search(result):
-        return -1 if won[0] == "\u767d" else 1
+        return -1 if won[0] in "\u767d\ubc31" else 1
     found = RESULT.match(result)
     if found is None:
         return 0 if DRAWN.search(result) else None
@@ -417,16 +410,17 @@ def _outcome(result: str) -> int | None:
 
 
 def _off_the_board(result: str) -> str:
-    found = re.search(r"\+\s*(t|f)(?:ime|orfeit)?\b", result, re.IGNORECASE)
-    return "" if found is None else "time" if found[1].lower() == "t" else "forfeit"
+    if ON_TIME.search(result):
+        return "time"
+    return "forfeit" if re.search(r"\+\s*f(?:orfeit)?\b", result, re.IGNORECASE) else ""
 
 
 def _rating(rank: str) -> float | None:
     """A rank as a number: 3 for 3 dan, 0 for 1 kyu, -9 for 10 kyu, 9 for a professional."""
-    found = RANK.match(rank)
+    found = RANK.match(rank.lower().translate(NUMERALS))
     if found is None:
         return None
-    number, kind = int(found[1]), KINDS.get(found[2], found[2].lower())
+    number, kind = int(found[1]), KINDS[found[2]]
     return float(PROFESSIONAL if kind == "p" else number if kind == "d" else 1 - number)
 
 

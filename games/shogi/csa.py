@@ -1,4 +1,4 @@
-"""Shogi games as CSA: written and read; `transcripts.py` states what both formats hold."""
+"""Shogi games as CSA: written and read; `transcripts.py` has what it shares with KIF."""
 
 from __future__ import annotations
 
@@ -9,54 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from azcore.errors import (
-    IllegalActionError,
-    InvalidTextError,
-    TranscriptError,
-)
-from azcore.game import Game, GameText, Transcript, TranscriptFormat, unplayable, up_to_fault
+from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
+from azcore.game import Game, GameText, MainLine, Transcript, TranscriptFormat, result_of
 
-from . import notation, rules
-from .transcripts import (
-    NO_START,
-    OFF_THE_BOARD,
-    comment_lines,
-    dashed,
-    is_usual,
-    library,
-    lines_of,
-    no_hands,
-    piece_code,
-    play_usi,
-    result_note,
-    seat_0,
-    sfen_of,
-    slashed,
-    start_of,
-)
+from . import notation, rules, transcripts
 
-_TYPES = dict(
-    zip(
-        ("FU", "KY", "KE", "GI", "KI", "KA", "HI", "OU", "TO", "NY", "NK", "NG", "UM", "RY"),
-        range(rules.NUM_TYPES),
-        strict=True,
-    )
-)
+_TYPES = ("FU", "KY", "KE", "GI", "KI", "KA", "HI", "OU", "TO", "NY", "NK", "NG", "UM", "RY")
 _PLACED = re.compile(r"(00|[1-9][1-9])([A-Z]{2})", re.ASCII)
-_MOVE = re.compile(
-    "[+-](00|[1-9][1-9])[1-9][1-9](FU|KY|KE|GI|KI|KA|HI|OU|TO|NY|NK|NG|UM|RY)", re.ASCII
-)
+_MOVE = re.compile(f"([+-])(00|[1-9][1-9])([1-9][1-9])({'|'.join(_TYPES)})", re.ASCII)
 _HEADERS = {"event": "$EVENT:", "site": "$SITE:", "date": "$START_TIME:"}
 _PLAYERS = ("N+", "N-")  # by seat
-_ENDS = (
-    *("%TORYO", "%CHUDAN", "%SENNICHITE", "%TIME_UP", "%ILLEGAL_MOVE", "%+ILLEGAL_ACTION"),
-    *("%-ILLEGAL_ACTION", "%JISHOGI", "%KACHI", "%HIKIWAKE", "%MATTA", "%TSUMI", "%FUZUMI"),
-    *("%MAX_MOVES", "%ERROR"),
-)
-_OUTCOMES = {  # in the view of the seat to move
+_OUTCOMES = {  # CSA's words for an end, in the view of the seat to move; None: for neither
     **dict.fromkeys(("%TORYO", "%TIME_UP", "%ILLEGAL_MOVE", "%TSUMI"), -1),
     "%KACHI": 1,
     **dict.fromkeys(("%SENNICHITE", "%JISHOGI", "%HIKIWAKE", "%MAX_MOVES"), 0),
+    **dict.fromkeys(("%CHUDAN", "%MATTA", "%FUZUMI", "%ERROR"), None),
+    **dict.fromkeys(("%+ILLEGAL_ACTION", "%-ILLEGAL_ACTION"), None),
 }
 _FOULS = {"%+ILLEGAL_ACTION": -1, "%-ILLEGAL_ACTION": 1}  # in the view of seat 0
 _RATES = [  # servers' comments with the players' ratings
@@ -79,13 +47,15 @@ def csa(game: Game) -> TranscriptFormat:
 
 
 def games_of_csa(lines: Iterable[str]) -> Iterator[str]:
-    """The games of a file, separated by a line of `/`."""
-    text = GameText()
+    """The games of a file, separated by a line of `/`, or each with a version after an end."""
+    text, is_over = GameText(), False
     for line in lines:
-        if line.strip() != "/":
-            text.add(line)
-        elif (one := text.take()).strip():
+        divides = line.strip() == "/"
+        if (divides or (is_over and line.startswith("V"))) and (one := text.take()).strip():
             yield one
+            is_over = False
+        text.add("" if divides else line)
+        is_over |= line.startswith("%")
     if (last := text.take()).strip():
         yield last
 
@@ -94,28 +64,41 @@ def write_csa(game: Game, transcript: Transcript) -> str:
     """A game as CSA (version 2.2); its result is one of CSA's words for an end, such as %TORYO.
 
     Raises:
-        GameError: cshogi is not installed.
         IllegalActionError: an action is not legal where it is played.
         InvalidTextError: the result is not one of CSA's, or differs from that of a finished game.
     """
-    cshogi = library()
-    state, board = start_of(game, transcript.start_text)
+    line = transcripts.main_line(game, "CSA", transcript.start_text)
     lines = ["V2.2"]
     for key, name in zip(_PLAYERS, transcript.players, strict=True):
         lines += [f"{key}{name}"] if name else []
     for name, value in transcript.headers.items():
-        lines.append(f"{_HEADERS[name]}{slashed(name, value)}")
-    lines += ["PI", "+"] if is_usual(transcript.start_text) else board.csa_pos().splitlines()
+        lines.append(f"{_HEADERS[name]}{transcripts.slashed(name, value)}")
+    lines += ["PI", "+"] if line.start_text is None else _board(notation.position_of(line.state))
+    state = line.state
     for action, comment in zip(transcript.actions, transcript.comments, strict=True):
         successor = game.step(state, action)
-        move = board.push_usi(game.action_to_text(state, action))
-        lines.append(f"{'+-'[game.current_player(state)]}{cshogi.move_to_csa(move)}")
-        lines += comment_lines("'", comment)
+        move = transcripts.move_of(state, action)
+        sign = "+-"[game.current_player(state)]
+        lines.append(f"{sign}{move.source or '00'}{move.target}{_TYPES[move.after]}")
+        lines += transcripts.comment_lines("'", comment)
         state = successor
-    end = _csa_end(game, state)
-    if transcript.result is not None:
-        end = result_note(game, state, transcript.result, end, _ENDS)
+    end = result_of(game, state, transcript.result, _csa_end(game, state), _OUTCOMES)
     return "\n".join([*lines, end]) + "\n"
+
+
+def _board(position: notation.Position) -> list[str]:
+    """The lines that set up a position."""
+    lines = []
+    for rank, row in enumerate(position.board.reshape(9, 9).tolist(), 1):
+        seats_and_types = [divmod(code - 1, rules.NUM_TYPES) for code in row]
+        cells = [
+            "+-"[seat] + _TYPES[kind] if seat >= 0 else " * " for seat, kind in seats_and_types
+        ]
+        lines.append(f"P{rank}{''.join(cells)}")
+    for sign, hand in zip("+-", position.hands.tolist(), strict=True):
+        held = "".join(f"00{name}" * count for name, count in zip(_TYPES, hand, strict=False))
+        lines += [f"P{sign}{held}"] if held else []
+    return [*lines, "+-"[position.player]]
 
 
 def _csa_end(game: Game, state: Any) -> str:
@@ -133,98 +116,82 @@ def _csa_end(game: Game, state: Any) -> str:
 
 
 def read_csa(game: Game, text: str) -> Transcript:
-    """A CSA game.
+    """A CSA game. Words that are neither moves nor begin like other statements are ignored.
 
     Raises:
-        GameError: cshogi is not installed.
         InvalidTextError: not a CSA game, or a start that cannot be read.
-        TranscriptError: a move that is illegal or out of turn, or an unknown word; the message
-            gives its number, and the error the game before it.
+        TranscriptError: a move that is illegal or out of turn, or a statement out of place; the
+            message gives its number, and the error the game before it.
     """
-    moves = _CsaMoves(game)
+    text = next(games_of_csa(text.splitlines(keepends=True)), "")
     headers: dict[str, str] = {}
-    fault: TranscriptError | None = None
-    for line in lines_of(text):
+    position: list[str] = []
+    line: MainLine | None = None
+    end = ""
+    for words in transcripts.lines_of(text):
         # Statements may share a line; a comment has its own.
-        for part in [line] if line[:1] in "'N$" else line.split(","):
+        for part in [words] if words[:1] in "'N$" else words.split(","):
             word = part if part[:1] in "'N$" else part.strip()
-            for key in (*_HEADERS.values(), *_PLAYERS):
-                if word.startswith(key):
-                    headers.setdefault(key, part.removeprefix(key))
-            if fault is None:
-                try:
-                    moves.word(word)
-                except TranscriptError as error:
-                    fault = error
-    if not moves.begun:
-        raise fault or InvalidTextError(f"shogi: not a CSA game: no PI and + in {text[:30]!r}")
-    end, outcome = moves.end, seat_0(game, moves.state, _OUTCOMES.get(moves.end))
-    transcript = Transcript(
-        actions=moves.actions,
-        comments=["\n".join(said) for said in moves.comments],
+            if word[:1] in ("", "N", "$", "V", "T"):  # names, headers, version and times
+                for key in (*_HEADERS.values(), *_PLAYERS):
+                    if word.startswith(key):
+                        headers.setdefault(key, part.removeprefix(key))
+            elif word[0] == "'":
+                if line is not None and not end:
+                    line.comment(word[1:])
+            elif line is None:
+                if word[0] == "P":
+                    position.append(word)
+                elif word in ("+", "-") or (_MOVE.fullmatch(word) and not position):
+                    line = transcripts.main_line(game, "CSA", _csa_start(position, word))
+                    if word not in ("+", "-"):  # some files omit the usual start
+                        _play(line, word)
+                else:
+                    raise InvalidTextError(
+                        "shogi: a CSA game must have its start, then + or -, then moves, got "
+                        f"{word[:20]!r}"
+                    )
+            elif word[0] == "%":
+                end = end or word
+            elif end or word[0] == "P":
+                line.stop(
+                    "a CSA game must have its start, then moves, then % at the end, got "
+                    f"{word[:20]!r} after {len(line.actions)} moves",
+                    transcripts.UNREADABLE,
+                )
+            elif word[0] in "+-0123456789":
+                _play(line, word)
+            else:
+                line.ignored.add("a word that is no move")
+    if line is None:
+        raise InvalidTextError(f"shogi: not a CSA game: no PI and + in {text[:30]!r}")
+    if end not in ("", *_OUTCOMES):
+        line.ignored.add("an end that CSA does not have")
+    return line.transcript(
         players=(headers.get(_PLAYERS[0], ""), headers.get(_PLAYERS[1], "")),
-        result=end if end in _ENDS and end != "%CHUDAN" else None,
-        headers={n: dashed(n, headers.get(key, "")) for n, key in _HEADERS.items()},
-        start_text=moves.start,
-        outcome=_FOULS.get(end, outcome),
+        result=end if end in _OUTCOMES and end != "%CHUDAN" else None,
+        headers={n: transcripts.dashed(n, headers.get(key, "")) for n, key in _HEADERS.items()},
+        outcome=_FOULS.get(end, transcripts.seat_0(line, _OUTCOMES.get(end))),
         ratings=(_rate(_RATES[0], text), _rate(_RATES[1], text)),
-        off_the_board=OFF_THE_BOARD.get(end, ""),
+        off_the_board=transcripts.OFF_THE_BOARD.get(end, ""),
     )
-    return up_to_fault(transcript, fault)
 
 
-class _CsaMoves:
-    """Plays the moves among the statements of a game."""
+def _play(line: MainLine, word: str) -> None:
+    sign = "+-"[line.game.current_player(line.state)]
+    stated = _MOVE.fullmatch(word)
 
-    def __init__(self, game: Game) -> None:
-        self._game = game
-        self._position: list[str] = []  # lines of the starting position
-        self.start: str | None = None  # in SFEN; None: the usual one
-        self.state, self._board = start_of(game, None)
-        self.actions: list[int] = []
-        self.comments: list[list[str]] = []  # by ply
-        self.begun, self.end = False, ""
+    def action() -> int:
+        if stated is not None and stated[1] == sign:
+            source, after = stated[2].replace("00", ""), _TYPES.index(stated[4])
+            for action, move in transcripts.moves_to(line, stated[3]).items():
+                if (move.source, move.after) == (source, after):
+                    return action
+        raise IllegalActionError(
+            f"it must be a legal move that begins with {sign}, got {word[:20]!r}"
+        )
 
-    def word(self, word: str) -> None:
-        """Process one statement.
-
-        Raises:
-            TranscriptError: it cannot be played.
-        """
-        if word[:1] in ("", "'", "N", "$", "V", "T"):  # comments, names and times
-            if word[:1] == "'" and self.actions and not self.end:
-                self.comments[-1].append(word[1:])
-        elif word[0] == "P" and not self.begun:
-            self._position.append(word)
-        elif word in ("+", "-") and not self.begun:
-            self.start = _csa_start(self._position, word)
-            self.state, self._board = start_of(self._game, self.start)
-            self.begun = True
-        elif _MOVE.fullmatch(word) and not (self.begun or self._position):
-            self.begun = True  # the usual start, which some files omit
-            self._play(word)
-        elif word[0] == "%" and self.begun:
-            self.end = self.end or word
-        elif word[0] in "+-" and self.begun and not self.end:
-            self._play(word)
-        else:
-            raise TranscriptError(
-                "shogi: a CSA game must have its start, then + and moves, then % at the end, "
-                f"got {word[:20]!r} after {len(self.actions)} moves",
-                "a move that cannot be read",
-            )
-
-    def _play(self, word: str) -> None:
-        sign = "+-"[self._game.current_player(self.state)]
-        move = self._board.move_from_csa(word[1:]) if _MOVE.fullmatch(word) else 0
-        if word[0] != sign or not move:
-            why = f"it must be a legal move that begins with {sign}, got {word[:20]!r}"
-            where = f"shogi: move {len(self.actions) + 1} of the CSA game"
-            raise unplayable(self._game, self.state, where, IllegalActionError(why))
-        usi = library().move_to_usi(move)
-        self.state = play_usi(self._game, self.state, self.actions, usi, "CSA")
-        self.comments.append([])
-        self._board.push(move)
+    line.play(action)
 
 
 def _rate(pattern: re.Pattern[str], text: str) -> float | None:
@@ -241,45 +208,38 @@ def _csa_start(lines: Sequence[str], player: str) -> str | None:
     Raises:
         TranscriptError: it cannot be read.
     """
-    board, hands = np.zeros(81, np.int8), no_hands()
+    start = transcripts.Setup()
     stated = [line for line in lines if line not in ("P+", "P-")]  # hands without pieces
     for line in stated or ["PI"]:
         is_white, places = line[1:2] == "-", _PLACED.findall(line, 2)
         if line.startswith("PI"):
-            board = notation.read_sfen(notation.START, max_plies=0).board
+            start.board = notation.read_sfen(notation.START, max_plies=0).board
             for place, _ in places:
-                board[_square(place)] = 0
+                start.board[transcripts.square(place)] = 0
         elif line[1:2] in tuple("123456789"):
             cells = re.findall(r"([+-])(\w\w)| \* ?", line[2:])[:9]
             for file, (sign, piece) in enumerate(cells):
                 if sign:
-                    board[_square(f"{9 - file}{line[1]}")] = piece_code(
-                        _csa_type(piece), sign == "-"
-                    )
+                    start.put(f"{9 - file}{line[1]}", _type(piece), is_white=sign == "-")
         for place, piece in places if line[1:2] in ("+", "-") else ():
             if place != "00":
-                board[_square(place)] = piece_code(_csa_type(piece), is_white)
+                start.put(place, _type(piece), is_white=is_white)
             elif piece == "AL":
-                there = rules.HAND_TYPE[(board[board > 0] - 1) % rules.NUM_TYPES]
-                used = np.bincount(there, minlength=rules.NUM_TYPES)[: rules.NUM_HAND_TYPES]
-                hands[int(is_white)] += np.maximum(rules.SUPPLY - used - hands.sum(0), 0)
+                pieces = (start.board[start.board > 0] - 1) % rules.NUM_TYPES
+                used = np.bincount(rules.HAND_TYPE[pieces], minlength=rules.NUM_TYPES)
+                left = rules.SUPPLY - used[: rules.NUM_HAND_TYPES] - start.hands.sum(0)
+                start.hands[int(is_white)] += np.maximum(left, 0)
             else:
-                hands[int(is_white), _csa_type(piece, rules.NUM_HAND_TYPES)] += 1
-    start = sfen_of(board, hands, rules.WHITE if player == "-" else rules.BLACK)
-    return None if start == notation.START else start
+                start.hands[int(is_white), _type(piece, rules.NUM_HAND_TYPES)] += 1
+    return start.start(rules.WHITE if player == "-" else rules.BLACK)
 
 
-def _square(place: str) -> int:
-    """The square of a file and a rank, such as 77."""
-    return 9 * int(place[1]) - int(place[0])
-
-
-def _csa_type(piece: str, count: int = rules.NUM_TYPES) -> int:
+def _type(piece: str, count: int = rules.NUM_TYPES) -> int:
     """The type of a piece, one of the first `count`."""
-    names = list(_TYPES)[:count]
-    if piece not in names:
+    if piece not in _TYPES[:count]:
         raise TranscriptError(
-            f"shogi: a piece of a CSA game must be one of {', '.join(names)}, got {piece!r}",
-            NO_START,
+            f"shogi: a piece of a CSA game must be one of {', '.join(_TYPES[:count])}, "
+            f"got {piece!r}",
+            transcripts.NO_START,
         )
-    return _TYPES[piece]
+    return _TYPES.index(piece)

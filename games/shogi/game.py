@@ -69,7 +69,7 @@ class Shogi(CompiledGame):
 
     @cached_property
     def _initial(self) -> Any:
-        return self.state_from_text(notation.START)  # takes 20 ms, of which a file has thousands
+        return self.state_from_text(notation.START)  # takes a millisecond, and a file has thousands
 
     def initial_state(self) -> Any:
         return self._initial.copy()

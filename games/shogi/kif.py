@@ -1,54 +1,37 @@
 # ruff: noqa: RUF001 (KIF has wide colons and digits)
-"""Shogi games as KIF: written and read; `transcripts.py` states what both formats hold."""
+"""Shogi games as KIF: written and read, KI2 read; `transcripts.py` has what it shares with CSA.
+
+Files are in UTF-8 (`.kifu`) or CP932 (`.kif`).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
+from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError, TranscriptError
+from azcore.game import Game, Transcript, TranscriptFormat, result_of
 
-from azcore.errors import (
-    IllegalActionError,
-    InvalidTextError,
-    TranscriptError,
-)
-from azcore.game import Game, Transcript, TranscriptFormat, unplayable, up_to_fault
+from . import notation, rules, transcripts
+from .transcripts import Move
 
-from . import notation, rules
-from .transcripts import (
-    NO_START,
-    OFF_THE_BOARD,
-    comment_lines,
-    dashed,
-    is_usual,
-    library,
-    lines_of,
-    no_hands,
-    piece_code,
-    play_usi,
-    result_note,
-    seat_0,
-    sfen_of,
-    slashed,
-    start_of,
-)
-
-_WIDE = str.maketrans("１２３４５６７８９０一二三四五六七八九王竜", "1234567890123456789玉龍")
-_HAND_NAMES = "歩香桂銀金角飛"  # by type
+_FILES, _RANKS = "１２３４５６７８９", "一二三四五六七八九"
+_WIDE = str.maketrans(f"{_FILES}０{_RANKS}王竜", "1234567890123456789玉龍")
+_TYPES = "歩香桂銀金角飛玉と杏圭全馬龍"
+_HAND_NAMES = _TYPES[: rules.NUM_HAND_TYPES]
+_MARKS = "▲△▼▽☗☖"
 # A move, with digits and names converted by `_WIDE`. KIF states its origin or a drop; KI2 has words
 # instead, if several pieces of the kind could have moved.
 _MOVE = re.compile(
-    r"(?:(?P<target>[1-9][1-9])|(?P<same>同)[ 　]*)"
-    f"(?P<piece>成[銀桂香]|[{_HAND_NAMES}玉と杏圭全馬龍])(?P<how>[左右直上行引寄]*)"
+    rf"\s*(?:(?P<target>[1-9][1-9])|同\s*)(?P<piece>成[銀桂香]|[{_TYPES}])(?P<how>[左右直上行引寄]*)"
     r"(?P<kind>打|成|不成)?(?:\((?P<source>[0-9][0-9])\))?"
 )
+_REST = re.compile(r"\s*(?:\([^()]*\))?[\s+]*")  # of a move's line: its time and a sign
 _LINE = re.compile(
-    r"\s*(?!9 8 7)([0-9]{1,6})(?:\s*[.:：]\s*|手目\s*|\s+)[▲△▼▽☗☖]?(\S.*)", re.ASCII
+    rf"\s*(?!9 8 7)([0-9]{{1,6}})(?:\s*[.:：]\s*|手目\s*|\s+)[{_MARKS}]?(\S.*)"
 )  # not the files above a board
-_KI2_MOVE = re.compile(f"[▲△▼▽☗☖]{_MOVE.pattern}")
 _SHORT = dict(zip(("成銀", "成桂", "成香"), "全圭杏", strict=True))
 _OUTCOMES = {  # KIF's words for an end, in the view of the seat to move; None: for neither
     **dict.fromkeys(("投了", "詰み", "切れ負け", "反則負け", "不戦敗", "時間切れ", "接続切れ"), -1),
@@ -56,14 +39,33 @@ _OUTCOMES = {  # KIF's words for an end, in the view of the seat to move; None: 
     **dict.fromkeys(("持将棋", "千日手", "最大手数", "引き分け"), 0),
     **dict.fromkeys(("中断", "不詰", "封じ手", "反則"), None),
 }
-_ENDS = tuple(_OUTCOMES)
 _UNFINISHED = ("", "中断", "封じ手")
-_RESULT = re.compile(r"\s*まで.*手で\s*(?:(先手|下手|▲|☗)|(後手|上手|△|☖))の.*勝")
-_TYPES = dict(zip(f"{_HAND_NAMES}玉と杏圭全馬龍", range(rules.NUM_TYPES), strict=True))
-_CELL = re.compile(f"([ v^])(?:([{''.join(_TYPES)}])|・)")
+_RESULT = re.compile(
+    r"\s*まで.*?手で(?P<how>.*?)(?:(?P<black>先手|下手|▲|☗)|(?P<white>後手|上手|△|☖)|$)(?P<what>.*)"
+)
+_CELL = re.compile(f"([ v^])(?:([{_TYPES}])|・)")
 _HAND = re.compile(f"([{_HAND_NAMES}])(十?)([1-9]?)")
+_HEADER = re.compile(r"\s*([^\W\d]\w*)\s*[：:](.*)")
 _HEADERS = {"event": "棋戦", "site": "場所", "date": "開始日時"}
 _PLAYERS = ("先手", "後手")  # by seat
+# Beside the moves: comments, bookmarks, boards, headings, the move before a board.
+_BESIDE = re.compile(r"\s*(?:$|[#&|+]|手数[-＝=]|変化|まで|9 8 7|後手番|上手番|先手番|下手番)")
+_HANDICAPS = {  # the first and second rank, without White's missing pieces
+    "平手": None,
+    "香落ち": "lnsgkgsn1/1r5b1",
+    "右香落ち": "1nsgkgsnl/1r5b1",
+    "角落ち": "lnsgkgsnl/1r7",
+    "飛車落ち": "lnsgkgsnl/7b1",
+    "飛香落ち": "lnsgkgsn1/7b1",
+    "二枚落ち": "lnsgkgsnl/9",
+    "三枚落ち": "lnsgkgsn1/9",
+    "四枚落ち": "1nsgkgsn1/9",
+    "五枚落ち": "2sgkgsn1/9",
+    "左五枚落ち": "1nsgkgs2/9",
+    "六枚落ち": "2sgkgs2/9",
+    "八枚落ち": "3gkg3/9",
+    "十枚落ち": "4k4/9",
+}
 
 
 def kif(game: Game) -> TranscriptFormat:
@@ -83,37 +85,61 @@ def write_kif(game: Game, transcript: Transcript) -> str:
     """A game as KIF; its result is one of KIF's words for an end, such as 投了.
 
     Raises:
-        GameError: cshogi is not installed.
         IllegalActionError: an action is not legal where it is played.
         InvalidTextError: the result is not one of KIF's, or differs from that of a finished game.
     """
-    cshogi = library()
-    state, board = start_of(game, transcript.start_text)
+    line = transcripts.main_line(game, "KIF", transcript.start_text)
+    state, previous = line.state, ""
     lines = [
-        f"{_HEADERS[name]}：{slashed(name, value)}" for name, value in transcript.headers.items()
+        f"{_HEADERS[name]}：{transcripts.slashed(name, value)}"
+        for name, value in transcript.headers.items()
     ]
-    lines += ["手合割：平手"] if is_usual(transcript.start_text) else board.to_bod().split("\n")
+    lines += ["手合割：平手"] if line.start_text is None else _board(notation.position_of(state))
     lines += [f"{_PLAYERS[seat]}：{name}" for seat, name in enumerate(transcript.players)]
     lines.append("手数----指手---------消費時間--")
-    previous = None
     for number, action in enumerate(transcript.actions, 1):
         successor = game.step(state, action)
-        move = board.push_usi(game.action_to_text(state, action))
-        state = successor
-        lines.append(f"{number:>4} {cshogi.KIF.move_to_kif(move, previous)}")
-        lines += comment_lines("*", transcript.comments[number - 1])
-        previous = move
-    word, result = _kif_end(game, state)
-    if transcript.result is not None:
-        told = result_note(game, state, transcript.result, word, _ENDS)
-        if told != word:
-            loser = game.current_player(state)
-            word, result = told, told
-            if told == "投了":
-                result = f"{_PLAYERS[1 - loser]}の勝ち"
+        source, target, piece, after = transcripts.move_of(state, action)
+        file, rank = int(target[0]), int(target[1])
+        where = "同　" if target == previous else _FILES[file - 1] + _RANKS[rank - 1]
+        how = f"{'成' * (after != piece)}({source})" if source else "打"
+        lines.append(f"{number:>4} {where}{_TYPES[piece]}{how}")
+        lines += transcripts.comment_lines("*", transcript.comments[number - 1])
+        state, previous = successor, target
+    own, result = _kif_end(game, state)
+    word = result_of(game, state, transcript.result, own, _OUTCOMES)
+    if word != own:
+        winner = _PLAYERS[1 - game.current_player(state)]
+        result = f"{winner}の勝ち" if word == "投了" else word
     lines.append(f"{len(transcript.actions) + 1:>4} {word}")
     lines.append(f"まで{len(transcript.actions)}手で{result}")
     return "\n".join(lines) + "\n"
+
+
+def _board(position: notation.Position) -> list[str]:
+    """The lines that set up a position."""
+    rows = []
+    for rank, row in zip(_RANKS, position.board.reshape(9, 9).tolist(), strict=True):
+        seats_and_types = [divmod(code - 1, rules.NUM_TYPES) for code in row]
+        cells = [
+            " v"[seat] + _TYPES[kind] if seat >= 0 else " ・" for seat, kind in seats_and_types
+        ]
+        rows.append(f"|{''.join(cells)}|{rank}")
+    hands = []
+    for hand in position.hands.tolist():
+        counts = [(_HAND_NAMES[i], hand[i]) for i in (6, 5, 4, 3, 2, 1, 0) if hand[i]]
+        hands.append("　".join(name + _count(n) for name, n in counts) or "なし")
+    edge = "+---------------------------+"
+    return [
+        *(f"後手の持駒：{hands[1]}", "  ９ ８ ７ ６ ５ ４ ３ ２ １", edge, *rows, edge),
+        f"先手の持駒：{hands[0]}",
+        *["後手番"] * position.player,
+    ]
+
+
+def _count(number: int) -> str:
+    """From 2 to 18 in characters; empty for one."""
+    return "" if number == 1 else "十" * (number > 9) + " 一二三四五六七八九"[number % 10].strip()
 
 
 def _kif_end(game: Game, state: Any) -> tuple[str, str]:
@@ -138,160 +164,143 @@ def read_kif(game: Game, text: str) -> Transcript:
     """The main line of a KIF or KI2 game.
 
     Raises:
-        GameError: cshogi is not installed.
         InvalidTextError: not KIF, or a start that cannot be read.
         TranscriptError: a move that is unreadable, ambiguous or illegal; the message gives its
             number, and the error the game before it.
     """
-    lines = lines_of(text)
-    start = _kif_start(lines)
-    moves = _KifMoves(game, start)
+    lines = transcripts.lines_of(text)
+    moves = _KifMoves(game, _kif_start(lines))
     headers: dict[str, str] = {}
     winner: int | None = None
-    fault: TranscriptError | None = None
+    how = ""  # in the words of the result
     for line in lines:
         if line.startswith("変化"):
             break  # variations come after the main line
         if line.startswith("*"):
-            moves.comment(line[1:])
-            continue
-        if header := re.match(r"\s*([^\W\d]\w*)：(.*)", line):
+            if not moves.end:
+                moves.line.comment(line[1:])
+        elif header := _HEADER.match(line):
             headers.setdefault(header[1], header[2])
         elif stated := _RESULT.match(line):
-            winner = 1 if stated[1] else -1
-        elif fault is None:
-            try:
-                moves.line(line)
-            except TranscriptError as error:
-                fault = error
-    end = moves.end
-    if not moves.actions and not end and fault is None and "手合割" not in text:
+            how = stated["how"]
+            if re.search("[勝負]", stated["what"]):
+                wins = 1 if stated["black"] else -1
+                winner = -wins if "負" in stated["what"] else wins
+        else:
+            moves.read(line)
+    main = moves.line
+    end = moves.end or next((word for word in _OUTCOMES if how.startswith(word)), "")
+    if not (main.actions or end or main.fault or ("手合割" in headers and not main.ignored)):
         raise InvalidTextError(f"shogi: not a KIF game: no moves in {text[:30]!r}")
-    outcome = seat_0(game, moves.state, _OUTCOMES.get(end))
-    transcript = Transcript(
-        actions=moves.actions,
-        comments=["\n".join(said) for said in moves.comments],
+    outcome = transcripts.seat_0(main, _OUTCOMES.get(end))
+    if winner is not None and (outcome is None or not moves.end):
+        outcome = winner
+    return main.transcript(
         players=(
             headers.get("先手", headers.get("下手", "")),
             headers.get("後手", headers.get("上手", "")),  # with a handicap, where White begins
         ),
         result=None if end in _UNFINISHED else end,
-        headers={n: dashed(n, headers.get(key, "")) for n, key in _HEADERS.items()},
-        start_text=start,
-        outcome=winner if outcome is None else outcome,
-        off_the_board=OFF_THE_BOARD.get(end, ""),
+        headers={n: transcripts.dashed(n, headers.get(key, "")) for n, key in _HEADERS.items()},
+        outcome=outcome,
+        off_the_board=transcripts.OFF_THE_BOARD.get(end, ""),
     )
-    return up_to_fault(transcript, fault)
 
 
 class _KifMoves:
     """Plays the moves of the lines of a game."""
 
     def __init__(self, game: Game, start: str | None) -> None:
-        self._game, self._cshogi = game, library()
-        self.state, self._board = start_of(game, start)
+        self.line = transcripts.main_line(game, "KIF", start)
         self._target = ""  # of the previous move
-        self.actions: list[int] = []
-        self.comments: list[list[str]] = []  # by ply
+        self._begun = False  # whether the heading of the moves has been read
         self.end = ""
 
-    def comment(self, text: str) -> None:
-        if self.actions and not self.end:
-            self.comments[-1].append(text)
-
-    def line(self, line: str) -> None:
-        """Play a line: a number and a move or the end, or moves with the marks of KI2.
-
-        Raises:
-            TranscriptError: it cannot be played.
-        """
+    def read(self, line: str) -> None:
+        """Play a line: a number and a move or the end, or moves with the marks of KI2."""
         plain = line.translate(_WIDE)
-        numbered = _LINE.match(plain)
-        if numbered is None:
-            for move in _KI2_MOVE.finditer(plain):
-                self._play(move, move[0])
+        if numbered := _LINE.match(plain):
+            if self.end or int(numbered[1]) != self.line.number:
+                self.line.stop(
+                    "a KIF game has its moves in order and then its end; move "
+                    f"{self.line.number} comes next, got {line[:30]!r}",
+                    "moves out of order",
+                )
+            self._word(numbered[2], line)
+        elif plain.startswith("手数--"):
+            self._begun = True
+        elif not _BESIDE.match(plain):
+            words = re.split(f"[{_MARKS}]", plain)
+            if words[0].strip():
+                self._ignore()
+            for word in words[1:]:
+                self._word(word, word)
+
+    def _ignore(self) -> None:
+        if self._begun or self.line.actions:
+            self.line.ignored.add("words that are no move")
+
+    def _word(self, plain: str, line: str) -> None:
+        """Play a move or take the end; other words behind it are ignored."""
+        if ends := [end for end in _OUTCOMES if plain.startswith(end)]:
+            self.end = self.end or max(ends, key=len)
             return
-        number = len(self.actions) + 1
-        if self.end or int(numbered[1]) != number:
-            raise TranscriptError(
-                f"shogi: a KIF game has its moves in order and then its end; move {number} comes "
-                f"next, got {line[:30]!r}",
-                "moves out of order",
-            )
-        if numbered[2].startswith(_ENDS):
-            self.end = max(filter(numbered[2].startswith, _ENDS), key=len)
-        else:
-            self._play(_MOVE.match(numbered[2]), line)
+        stated = _MOVE.match(plain)
+        self.line.play(partial(self._action, stated, line))
+        if stated is not None and not _REST.fullmatch(plain, stated.end()):
+            self._ignore()
 
-    def _play(self, move: re.Match[str] | None, line: str) -> None:
-        number = len(self.actions) + 1
-        if move is None or (move["same"] and not self._target):
-            raise TranscriptError(
-                f"shogi: move {number} of the KIF game cannot be read: {line[:30]!r}",
-                "a move that cannot be read",
-            )
-        target = move["target"] or self._target
-        found = [each for each in self._candidates() if _fits(each[1], move, target)]
+    def _action(self, stated: re.Match[str] | None, line: str) -> int:
+        target = stated and (stated["target"] or self._target)
+        if stated is None or not target:
+            raise InvalidTextError(f"it cannot be read: {line[:30]!r}")
+        moves = transcripts.moves_to(self.line, target)
+        found = {action: move for action, move in moves.items() if _fits(move, stated)}
         if len(found) > 1:
-            found = _told_apart(found, move["how"], target, self._game.current_player(self.state))
-        if len(found) > 1:
-            raise TranscriptError(
-                f"shogi: move {number} of the KIF game may be any of "
-                f"{', '.join(usi for usi, _ in found)}: {line[:30]!r}",
-                "a move that is ambiguous",
-            )
+            seat = self.line.game.current_player(self.line.state)
+            found = _told_apart(found, stated["how"], seat)
         if not found:
-            why = f"it must be legal and made by the piece named: {line[:30]!r}"
-            where = f"shogi: move {number} of the KIF game"
-            raise unplayable(self._game, self.state, where, IllegalActionError(why))
-        usi = found[0][0]
-        self.state = play_usi(self._game, self.state, self.actions, usi, "KIF")
-        self.comments.append([])
-        self._board.push_usi(usi)
+            raise IllegalActionError(f"it must be legal and made by the piece named: {line[:30]!r}")
+        if len(found) > 1:
+            usi = (self.line.game.action_to_text(self.line.state, action) for action in found)
+            raise AmbiguousTextError(f"it may be any of {', '.join(sorted(usi))}: {line[:30]!r}")
         self._target = target
-
-    def _candidates(self) -> Iterator[tuple[str, re.Match[str]]]:
-        """The legal moves, in USI and in cshogi's KIF."""
-        for move in self._board.legal_moves:
-            written = _MOVE.match(self._cshogi.KIF.move_to_kif(move).translate(_WIDE))
-            assert written is not None
-            yield self._cshogi.move_to_usi(move), written
+        return next(iter(found))
 
 
-def _fits(legal: re.Match[str], move: re.Match[str], target: str) -> bool:
-    """Whether a legal move may be the written one."""
-    if legal["target"] != target or legal["piece"] != _SHORT.get(move["piece"], move["piece"]):
+def _fits(move: Move, stated: re.Match[str]) -> bool:
+    """Whether a legal move to the right square may be the one stated."""
+    if _TYPES[move.piece] != _SHORT.get(stated["piece"], stated["piece"]):
         return False
-    kind = None if move["kind"] == "不成" else move["kind"]
-    if move["source"]:
-        return legal["source"] == move["source"] and legal["kind"] == kind
-    return legal["kind"] == kind or (kind is None and legal["kind"] == "打")
+    if stated["source"] and move.source != stated["source"].replace("00", ""):
+        return False
+    if stated["kind"] == "打":
+        return not move.source
+    return (move.after != move.piece) == (stated["kind"] == "成")
 
 
-def _told_apart(
-    found: list[tuple[str, re.Match[str]]], how: str, target: str, seat: int
-) -> list[tuple[str, re.Match[str]]]:
+def _told_apart(found: dict[int, Move], how: str, seat: int) -> dict[int, Move]:
     """The moves to a point that match KI2's words.
 
     Without a word for a drop, a piece on the board moves. Up, down and sideways are its direction;
     right and left choose one of several; all in the view of the player to move.
     """
-    found = [each for each in found if each[1]["source"]] or found
-    sign = 1 if seat == 0 else -1
+    found = {action: move for action, move in found.items() if move.source} or found
+    sign = 1 if seat == rules.BLACK else -1
 
-    def way(source: str) -> str:
-        up = sign * (int(source[1]) - int(target[1]))
+    def way(move: Move) -> str:
+        up = sign * (int(move.source[1]) - int(move.target[1]))
         if up == 0:
             return "寄"
-        return "引" if up < 0 else "直上" if up == 1 and source[0] == target[0] else "上"
+        return "引" if up < 0 else "直上" if up == 1 and move.source[0] == move.target[0] else "上"
 
     for word in how.replace("行", "上"):
-        if word in "左右":
-            files = [sign * int(match["source"][0]) for _, match in found]
-            end = min(files) if word == "右" else max(files)
-            found = [each for each, file in zip(found, files, strict=True) if file == end]
+        files = {action: sign * int(move.source[0]) for action, move in found.items()}
+        if word in "左右" and files:
+            end = (min if word == "右" else max)(files.values())
+            found = {action: found[action] for action, file in files.items() if file == end}
         else:
-            found = [each for each in found if word in way(each[1]["source"])]
+            found = {action: move for action, move in found.items() if word in way(move)}
     return found
 
 
@@ -301,34 +310,35 @@ def _kif_start(lines: Sequence[str]) -> str | None:
     Raises:
         TranscriptError: it cannot be read.
     """
-    name, seat, rows, hands = "平手", rules.BLACK, list[list[int]](), no_hands()
+    start, name, seat, rows = transcripts.Setup(), "平手", rules.BLACK, list[list[Any]]()
     for line in lines:
         plain = line.translate(_WIDE)
         if _LINE.match(plain):
             break
-        if header := re.match(r"\s*手合割\s*[：:](.*)", line):
-            name = header[1].strip() or name
-        elif held := re.match(r"\s*(?:(先手|下手)|後手|上手)の持駒\s*[：:](.*)", plain):
-            holder = rules.BLACK if held[1] else rules.WHITE
-            for piece, ten, rest in _HAND.findall(held[2]):
-                hands[holder, _TYPES[piece]] += 10 * len(ten) + int(rest or not ten)
+        if header := _HEADER.match(line):
+            key, value = header[1], header[2]
+            if key == "手合割":
+                name = value.strip() or name
+            elif key.endswith("の持駒"):
+                held = start.hands[int(key[:2] in ("後手", "上手"))]
+                for piece, ten, rest in _HAND.findall(value.translate(_WIDE)):
+                    held[_TYPES.index(piece)] += 10 * len(ten) + int(rest or not ten)
         elif plain.startswith("|"):
-            cells = _CELL.findall(plain)
-            rows.append([piece_code(_TYPES[p], mark == "v") if p else 0 for mark, p in cells])
+            rows.append(_CELL.findall(plain))
         elif plain.strip() in ("後手番", "上手番"):
             seat = rules.WHITE
-    if rows:
-        if [len(row) for row in rows] != [9] * 9:
-            raise TranscriptError(
-                "shogi: the game's start: a board must have 9 rows of 9 squares, got "
-                f"{[len(row) for row in rows][:10]}",
-                NO_START,
-            )
-        return sfen_of(np.array(rows, np.int8).reshape(81), hands, seat)
-    start: str | None = library().KIF.Parser.HANDYCAP_SFENS.get(name)
-    if start is None:
+    if [len(row) for row in rows] == [9] * 9:
+        for rank, row in enumerate(rows, 1):
+            for file, (mark, piece) in zip("987654321", row, strict=True):
+                if piece:
+                    start.put(f"{file}{rank}", _TYPES.index(piece), is_white=mark == "v")
+        return start.start(seat)
+    if rows or name not in _HANDICAPS:
+        got = [len(row) for row in rows][:10] or repr(name[:20])
         raise TranscriptError(
-            f"shogi: a KIF game must name a handicap or draw its board, got {name[:20]!r}",
-            NO_START,
+            "shogi: the game's start: it must name a handicap or draw a board with 9 rows of 9 "
+            f"squares, got {got}",
+            transcripts.NO_START,
         )
-    return None if start == notation.START else start
+    ranks = _HANDICAPS[name]
+    return ranks and f"{ranks}/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1"

@@ -175,7 +175,7 @@ def read_sfen(text: str, max_plies: int) -> Position:
     Pieces may be missing, as in handicap games and mate problems, where the attacker has no king.
 
     Args:
-        text: SFEN, or `startpos`.
+        text: SFEN, perhaps without its move number, which is then 1; or `startpos`.
         max_plies: the move number may exceed it by one: then the game is over by its length.
 
     Raises:
@@ -184,6 +184,8 @@ def read_sfen(text: str, max_plies: int) -> Position:
     words = text.split()
     if words == ["startpos"]:
         words = START.split()
+    if len(words) == 3:
+        words.append("1")
     if len(words) != 4:
         raise InvalidTextError(
             "shogi: a position is board, b or w, hands and move number (or startpos), "

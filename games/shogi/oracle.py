@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from azcore.errors import InvalidTextError
+from azcore.errors import GameError, InvalidTextError
 from azcore.game import BoolArray, Facts, FloatArray, Game, lead, require_legal
 
 from . import notation
 from .game import check_settings
-from .transcripts import library
 
 _NUM_PLANES = 64 + 2 + 64 + 2 + 7  # of actions
 _DIRECTIONS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
@@ -84,6 +83,22 @@ class State:
     steps: tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int], ...]
     ending: str = ""  # why the game is over
     result: int = 0  # its outcome, as Black sees it
+
+
+def library() -> Any:
+    """The module cshogi.
+
+    Raises:
+        GameError: cshogi is not installed.
+    """
+    try:
+        import cshogi
+    except ImportError as error:
+        raise GameError(
+            "shogi: the plain form needs the library cshogi: pip install azcore[shogi] "
+            "(not on Python 3.12, where it needs an old NumPy)"
+        ) from error
+    return cshogi
 
 
 class ShogiPlain(Game):

@@ -823,17 +823,21 @@ def set_up(
     state.latest = -1
     for seat in range(2):
         state.kings[seat] = NO_KING
-    if player == WHITE:
-        state.hash ^= WHITE_HASH
-    for square in range(NUM_CELLS):
-        if board[square] > 0:
-            owner, piece = divmod(int(board[square]) - 1, NUM_TYPES)
-            put(state, state.boards[0], owner, piece, square)
-            if piece == KING:
-                state.kings[owner] = square
+    state.boards[0], state.hands[0] = board, hands
+    key = WHITE_HASH if player == WHITE else 0
+    sets = state.sets  # as `flip_sets` fills them, in whole rows: this code is not compiled
+    for square in np.flatnonzero(board).tolist():
+        owner, piece = divmod(int(board[square]) - 1, NUM_TYPES)
+        for view in range(2):
+            cell = square_of(square, view)
+            word = 0 if cell < _LOW_BITS else 1
+            sets[view, owner, word] ^= (1 << cell - _LOW_BITS * word) & MEMBERS[piece]
+        key ^= PIECE_HASH[board[square], square]
+        if piece == KING:
+            state.kings[owner] = square
     for seat in range(2):
         for piece in range(NUM_HAND_TYPES):
-            state.hash ^= HAND_HASH[seat, piece, 0]
-            put_in_hand(state, state.hands[0], seat, piece, int(hands[seat, piece]))
+            key ^= HAND_HASH[seat, piece, hands[seat, piece]]
+    state.hash = key
     state.in_check = is_attacked(state, player)
     remember_position(state)

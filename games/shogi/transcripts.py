@@ -1,32 +1,20 @@
-"""Shogi games as KIF and CSA transcripts, by the library cshogi (the extra `azcore[shogi]`).
-
-`kif.py` and `csa.py` have one format each; this file has what they share.
+"""What shogi's transcripts, KIF (`kif.py`) and CSA (`csa.py`), have in common.
 
 Both formats hold a main line of moves with comments, names, place and date, and the reason for the
 end. They begin at the usual start, with a handicap or in a position; variations and clock times are
-skipped.
-
-KIF is written and read as text; files are in UTF-8 (`.kifu`) or CP932 (`.kif`). cshogi writes the
-moves and checks them against its board. Lines are parsed here, because cshogi's own readers of
-whole games terminate the process on some damaged ones.
+skipped. Squares are two digits, file and rank: 77 is 7g in USI.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from azcore.errors import (
-    AzcoreError,
-    GameError,
-    InvalidTextError,
-    TranscriptError,
-)
-from azcore.game import Game, unplayable
+from azcore.errors import AzcoreError, TranscriptError
+from azcore.game import Game, MainLine
 
 from . import notation, rules
 
@@ -35,25 +23,81 @@ OFF_THE_BOARD = {
     **dict.fromkeys(("不戦敗", "不戦勝", "接続切れ"), "absence"),
 }
 NO_START = "a start that cannot be read"
+UNREADABLE = "a move that cannot be read"
 BYTE_ORDER_MARK = "\ufeff"  # some editors write it first
+_RANKS = str.maketrans("abcdefghi", "123456789")
 
 
-def library() -> Any:
-    """The module cshogi.
+class Move(NamedTuple):
+    """A legal move, as transcripts state it."""
+
+    source: str  # empty for a drop
+    target: str
+    piece: int  # type before the move
+    after: int
+
+
+def move_of(state: Any, action: int) -> Move:
+    source, target, promotes = _squares(int(state.player), action)
+    if source[1] == "*":
+        piece = notation.LETTERS.index(source[0])
+        return Move("", target, piece, piece)
+    board = notation.position_of(state).board
+    piece = (int(board[square(source)]) - 1) % rules.NUM_TYPES
+    return Move(source, target, piece, int(rules.PROMOTED[piece]) if promotes else piece)
+
+
+@cache  # 22,000 at most
+def _squares(player: int, action: int) -> tuple[str, str, bool]:
+    usi = notation.action_to_text(player, action).translate(_RANKS)
+    return usi[:2], usi[2:4], usi[4:] == "+"
+
+
+def moves_to(line: MainLine, target: str) -> dict[int, Move]:
+    """The legal moves to a square, by action."""
+    player = int(line.state.player)
+    legal = np.flatnonzero(line.game.legal_action_mask(line.state)).tolist()
+    there = [action for action in legal if _squares(player, action)[1] == target]
+    return {action: move_of(line.state, action) for action in there}
+
+
+def square(place: str) -> int:
+    return 9 * int(place[1]) - int(place[0])
+
+
+class Setup:
+    """A position that a transcript sets up; the reader of SFEN checks it."""
+
+    def __init__(self) -> None:
+        self.board = np.zeros(81, np.int8)
+        self.hands = np.zeros((2, rules.NUM_HAND_TYPES), np.int64)
+
+    def put(self, place: str, piece: int, *, is_white: bool) -> None:
+        self.board[square(place)] = 1 + piece + rules.NUM_TYPES * is_white
+
+    def start(self, seat: int) -> str | None:
+        """The position in SFEN; None: the usual start."""
+        few = np.minimum(self.hands, 99).astype(np.int8)
+        position = notation.Position(board=self.board, hands=few, player=seat, ply=0)
+        sfen = position.to_sfen()
+        return None if sfen == notation.START else sfen
+
+
+def main_line(game: Game, form: str, start: str | None) -> MainLine:
+    """A game's moves from a start.
 
     Raises:
-        GameError: cshogi is not installed.
+        TranscriptError: the rules refuse the start.
     """
     try:
-        import cshogi
-        import cshogi.CSA
-        import cshogi.KIF
-    except ImportError as error:
-        raise GameError(
-            "shogi: KIF and CSA transcripts and the plain form need the library cshogi: "
-            "pip install azcore[shogi] (not on Python 3.12, where it needs an old NumPy)"
-        ) from error
-    return cshogi
+        return MainLine(game, form, None if is_usual(start) else start)
+    except AzcoreError as error:
+        why = str(error).removeprefix(f"{game.name}: ")
+        raise TranscriptError(f"shogi: the game's start: {why}", NO_START) from error
+
+
+def is_usual(start: str | None) -> bool:
+    return start in (None, "startpos", notation.START)
 
 
 def lines_of(text: str) -> list[str]:
@@ -66,11 +110,11 @@ def comment_lines(mark: str, comment: str) -> list[str]:
     return [mark + line for line in comment.split("\n")] if comment else []
 
 
-def seat_0(game: Game, state: Any, outcome: int | None) -> int | None:
+def seat_0(line: MainLine, outcome: int | None) -> int | None:
     """An outcome in the view of the seat to move as one in the view of seat 0."""
     if outcome is None:
         return None
-    return outcome if game.current_player(state) == rules.BLACK else -outcome
+    return outcome if line.game.current_player(line.state) == rules.BLACK else -outcome
 
 
 def slashed(header: str, value: str) -> str:
@@ -83,71 +127,3 @@ def dashed(header: str, value: str) -> str:
     """The inverse of `slashed`."""
     whole = header == "date" and re.fullmatch(r"\d{4}/\d\d/\d\d", value.strip(), re.ASCII)
     return value.replace("/", "-") if whole else value
-
-
-def is_usual(start: str | None) -> bool:
-    return start in (None, "startpos", notation.START)
-
-
-def start_of(game: Game, start: str | None) -> tuple[Any, Any]:
-    """The state in which a game begins, and cshogi's board.
-
-    Raises:
-        TranscriptError: the rules refuse it.
-    """
-    if start is None or is_usual(start):
-        return game.initial_state(), library().Board()
-    try:
-        state = game.state_from_text(start)
-    except AzcoreError as error:
-        why = str(error).removeprefix(f"{game.name}: ")
-        raise TranscriptError(f"shogi: the game's start: {why}", NO_START) from error
-    return state, library().Board(game.state_to_text(state))
-
-
-def piece_code(piece: int, is_white: bool) -> int:
-    """A piece as `notation.Position.board` has it."""
-    return 1 + piece + rules.NUM_TYPES * is_white
-
-
-def no_hands() -> npt.NDArray[np.int64]:
-    return np.zeros((2, rules.NUM_HAND_TYPES), np.int64)
-
-
-def sfen_of(board: npt.NDArray[np.int8], hands: npt.NDArray[np.int64], seat: int) -> str:
-    """The SFEN of a position; the reader refuses hands that no set of pieces allows."""
-    few = np.minimum(hands, 99).astype(np.int8)
-    return notation.Position(board=board, hands=few, player=seat, ply=0).to_sfen()
-
-
-def result_note(game: Game, state: Any, told: str, own: str, ends: Sequence[str]) -> str:
-    """The end stated by a transcript, if the format has it and it agrees with the rules.
-
-    Raises:
-        InvalidTextError: the format does not have it, or the game ended otherwise.
-    """
-    if told not in ends:
-        raise InvalidTextError(
-            f"shogi: the result must be one of {', '.join(ends)}, got {told[:20]!r}"
-        )
-    if game.is_terminal(state) and told != own:
-        raise InvalidTextError(
-            f"shogi: the game is over by {game.termination(state)}, so its result must be {own}, "
-            f"got {told}"
-        )
-    return told
-
-
-def play_usi(game: Game, state: Any, actions: list[int], usi: str, form: str) -> Any:
-    """Play one more move of a transcript.
-
-    Raises:
-        InvalidTextError: the move is not legal; the message gives its number.
-    """
-    try:
-        action = game.text_to_action(state, usi)
-    except AzcoreError as error:
-        where = f"shogi: move {len(actions) + 1} of the {form} game"
-        raise unplayable(game, state, where, error) from error
-    actions.append(action)
-    return game.step(state, action)

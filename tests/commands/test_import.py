@@ -320,7 +320,6 @@ def test_reasons_of_any_number_make_a_table_of_a_page() -> None:
 def test_shogi_in_both_formats_and_encodings(
     azcore: CommandLine, tmp_path: Path, form: str, encoding: str, suffix: str
 ) -> None:
-    pytest.importorskip("cshogi")
     import azcore as package
 
     game = package.make("shogi")

@@ -63,6 +63,9 @@ MATE = "6k1/5ppp/8/8/8/8/8/R3K3 w Q -"
         ("startpos bm e4; id 1;", "e2e4", "1"),
         (f"{MATE} ; bm Ra8 + ! ; id BK.01\0", "a1a8", "BK.01"),
         (f"{MATE} 0 1; am Ke2 ? ; bm Ra8; c1 diff=10", "a1a8", None),
+        (f"{MATE} noop; BM Ra8;", "a1a8", None),
+        (f'{MATE} bm Ra8# dm 1 id "no bm b"', "a1a8", "no bm b"),
+        ("startpos moves e2e4 bm e5;", "e7e5", None),
     ],
 )
 def test_chess_takes_epd_as_it_is_published(
@@ -120,7 +123,7 @@ def test_what_is_no_puzzle_is_refused(tmp_path: Path, line: str, why: str) -> No
 
 def test_files_that_cannot_be_read(azcore: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "empty.epd").write_text("# nothing\n")
-    (tmp_path / "binary.epd").write_bytes(b"\xff\xfe")
+    (tmp_path / "binary.epd").write_bytes(b"\xfd\xfe")
     for files, wanted in (
         ("[]", "puzzles.files must be files of positions with `bm` or `am`, got []"),
         ("[empty.epd]", "puzzles.files must be files that hold puzzles"),

@@ -51,8 +51,6 @@ def game_of(name: str) -> Game:
 
 def format_of(which: str) -> tuple[Game, TranscriptFormat]:
     name, form = which.split()
-    if name == "shogi":
-        pytest.importorskip("cshogi")
     game = game_of(name)
     return game, formats_of(game)[form]
 
@@ -280,6 +278,7 @@ def test_the_games_of_a_file_are_those_that_were_written(which: str) -> None:
         ("go sgf", "a (;B[aa]) b (;B[bb](;W[cc])(;W[dd]))\n)(;C[\\](;])", 3),
         ("go sgf", "(;C[not closed\n(;GM[1];B[aa])", 2),
         ("go sgf", "(;GM[1];B[aa]\n  (;W[bb])\n  (;W[cc]))", 1),
+        ("shogi csa", "V2\nPI\n+\n%TORYO\nV2\nPI\n+\n%TORYO\n/\nPI\n+\n", 3),
         ("chess pgn", "", []),
         ("chess pgn", "\n\n", []),
         ("chess pgn", '1. e4 *\n1. d4 1-0 ; said\n\n[Event "x"]\n[Site "?"]\n\n1. c4 0-1', 3),

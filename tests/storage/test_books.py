@@ -83,7 +83,7 @@ def test_moves_are_drawn_by_weight() -> None:
         ("bad.pgn", b'[FEN "none"]\n*', "bad.pgn, game 1: .* got 1 words in 'none'"),
         ("bad.epd", b"not chess", "bad.epd, line 1: chess: a FEN is placement"),
         ("empty.epd", b"# nothing\n", "engine.book must be a file with games or positions"),
-        ("bytes.epd", b"\xff\xfe", "bytes.epd, line 1: chess: a FEN is placement"),
+        ("bytes.epd", b"\xfd\xfe", "bytes.epd, line 1: chess: a FEN is placement"),
         ("cut.bin", b"123", "cut.bin"),
         ("empty.bin", b"", "entries of 16 bytes, got 0 bytes"),
         ("text.bin", b"nothing of the sort is in this file at all, it is text", "text.bin"),

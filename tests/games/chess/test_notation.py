@@ -329,7 +329,7 @@ def test_pgn_has_no_other_results(result: str) -> None:
     with pytest.raises(InvalidTextError) as raised:
         transcript_text(game, "pgn", [], result=result)
     assert str(raised.value) == (
-        f"chess: the result of a PGN game must be one of 1-0, 0-1, 1/2-1/2, *, got {result!r}"
+        f"chess: the result must be one of 1-0, 0-1, 1/2-1/2, *, got {result!r}"
     )
 
 
@@ -399,6 +399,31 @@ def test_pgn_of_others_is_read() -> None:
     assert len(actions_read(game, "pgn", "1. e4 1-0{resigns} 1. d4")) == 1
     assert actions_read(game, "pgn", "*") == []
     assert actions_read(game, "pgn", '[Event "?"]\n') == []
+    assert len(actions_read(game, "pgn", "1. e4 d5 2. e5 f5 3. exf6e.p.+ *")) == 5
+
+
+@pytest.mark.parametrize(
+    ("tag", "movetext", "wanted"),
+    [
+        ('[Result "0 : 1"]', "1. e4 e5", {"outcome": -1}),
+        ('[Termination "x won on time"]', "1. e4 e5 1-0", {"off_the_board": "time"}),
+        ('[Termination "x won - game abandoned"]', "1. e4 e5 1-0", {"off_the_board": "absence"}),
+        ('[Termination "checkmate"]', "1. e4 e5 1-0", {"off_the_board": ""}),
+        (
+            '[Event "x"]',
+            "1. e4 {a {b} c} e5",
+            {"ignored": ["a word that is no move", "a } without its {"]},
+        ),
+        ('[Event "x"]', "1. e4 <> e5", {"ignored": ["a word that is no move"]}),
+        ('[Event "x"]', "1. e4= e5+/= $10 (1... --)", {"ignored": []}),
+    ],
+)
+def test_what_is_odd_beside_the_moves_of_pgn(
+    tag: str, movetext: str, wanted: dict[str, object]
+) -> None:
+    found = azcore.make("chess").transcript_formats()["pgn"].read(f"{tag}\n\n{movetext}\n")
+    assert len(found.actions) == 2
+    assert {name: getattr(found, name) for name in wanted} == wanted
 
 
 @pytest.mark.parametrize(
@@ -406,6 +431,7 @@ def test_pgn_of_others_is_read() -> None:
     [
         ("", InvalidTextError, "not a readable PGN game"),
         ("none of this", InvalidTextError, "not a readable PGN game"),
+        (f"{START} bm e4;", InvalidTextError, "not a readable PGN game"),
         ("1. e4 e5 2. @f3", InvalidTextError, "move 2\\. of the PGN game: .*'@f3'"),
         ("1. e4 e5 2. -- d5", InvalidTextError, "move 2\\. of the PGN game: .*'--'"),
         ("1. e4 e5 2. Zf3", InvalidTextError, "move 2\\. of the PGN game: .*'Zf3'"),

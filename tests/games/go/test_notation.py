@@ -201,14 +201,14 @@ def test_how_long_sgf_may_be() -> None:
     ("text", "message"),
     [
         ("", "not a readable SGF"),
-        ("(;SZ[9];B[ee]", "not a readable SGF"),
+        ("(;SZ[9];B[ee]", r"must be closed by \)"),
         ("(;SZ[19];B[ee])", "19x19"),
         ("(;SZ[x];B[ee])", r"an SGF board needs a size, got SZ\[x\]"),
         ("(;SZ[9]AB[zz];W[aa])", "AB of the SGF game must be points of the board, got 'zz'"),
         ("(;GM[2]SZ[9];B[aa])", r"must be Go, GM\[1\], got GM\[2\]"),
         ("(;SZ[9];B[ee];B[aa])", "move 2 .* must be W's"),
         ("(;SZ[9];B[ee];W[ee])", "move 2 .*E5"),
-        ("(;SZ[9];B[zz])", "move 1 of the SGF game must be a point such as ee .* got 'zz'"),
+        ("(;SZ[9];B[zz])", "move 1 of the SGF game: it must be a point such as ee .* got 'zz'"),
         ("(;SZ[9];B[];W[];B[ee])", "move 3"),
     ],
 )

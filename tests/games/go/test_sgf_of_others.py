@@ -51,7 +51,17 @@ def read(folder: Path, data: bytes) -> list[Transcript | TranscriptError]:
         ("RE[1.000000]", "utf-8", {"outcome": 1, "result": "1.000000"}),
         ("RE[-1.000000]", "utf-8", {"outcome": -1}),
         ("RE[白番2目半勝ち]", "utf-8", {"outcome": -1}),
+        ("CA[UTF-16]PB[x]", "utf-8", {"players": ("x", ""), "ignored": []}),  # which it is not
+        ("KM[7.500000]", "utf-8", {"other_rules": "", "ignored": []}),
+        ("KM[6目半]", "utf-8", {"other_rules": "komi 6.5"}),
+        ("KM[3.75子]", "utf-8", {"other_rules": ""}),
+        ("KM[3又3/4子]", "utf-8", {"other_rules": ""}),
+        ("KM[1e999]", "utf-8", {"ignored": ["a komi that cannot be read"]}),
+        ("BR[九段]WR[18급]", "utf-8", {"ratings": (9.0, -17.0)}),
         ("RE[和棋]", "utf-8", {"outcome": 0}),
+        ("RE[D+J]", "utf-8", {"outcome": 0}),
+        ("RE[白超时胜]", "utf-8", {"outcome": -1, "off_the_board": "time"}),
+        ("RE[흑불계승]", "utf-8", {"outcome": 1}),
         ("RE[White wins]", "utf-8", {"outcome": -1}),
         ("RE[White resigns]", "utf-8", {"outcome": None}),
         ("FF[3]GaMe[1]KoMi[5.5]PlayerBlack[Sato]", "utf-8", {"players": ("Sato", "")}),
@@ -70,6 +80,7 @@ def test_what_is_odd_beside_the_moves_costs_nothing(
     ("text", "actions", "start"),
     [
         (f"(;SZ[9:9]{MOVES}", [40, 24], None),
+        ("(;SZ[9x9](;B[ee](;W[gc])(;W[zz]))(;B[zz]))", [40, 24], None),
         ("(;SZ[9];B[ee];W[ ];B[Pass])", [40, 81, 81], None),
         ("(;SZ[9];B[ee];W[];B[];W[])", [40, 81, 81], None),  # the third pass is none
         ("(;SZ[9];AB[cc][gg]PL[White];W[ee])", [40], "w"),
@@ -94,6 +105,7 @@ def test_the_main_line(tmp_path: Path, text: str, actions: list[int], start: str
 @pytest.mark.parametrize(
     ("text", "reason", "before"),
     [
+        ("(;SZ[9]C[see \\]];B[ee];W[gc]C[cut", "a game that is cut off", 2),
         (f"(;SZ[9:13]{MOVES}", "a board of 9x13", None),
         (f"(;SZ[x]{MOVES}", "not readable", None),
         (f"(;SZ[9]GM[2]{MOVES}", "another game than Go", None),
@@ -112,3 +124,9 @@ def test_a_fault_leaves_the_game_before_it(
     assert isinstance(other, Transcript)
     assert found.reason == reason
     assert (found.before and len(found.before.actions)) == before
+
+
+def test_moves_of_both_players_in_a_node_are_played_and_counted(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, b"(;SZ[9];B[ee]W[gc])")
+    assert isinstance(found, Transcript)
+    assert (found.actions, found.ignored) == ([40, 24], ["several moves in a node"])
