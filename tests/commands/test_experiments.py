@@ -104,7 +104,10 @@ SHARED = {
         *("trainer.max_steps", "arena.num_simulations", "compare.x", "supervised.held_out"),
     },
     "scaling": {
-        *(ARENA | {"compare.after_sweep", "compare.rivals", "compare.x"}),
+        *(
+            ARENA
+            | {"compare.after_sweep", "compare.rivals", "compare.x", "compare.num_simulations"}
+        ),
         *("trainer.max_steps", "arena.num_simulations", "selfplay.num_games"),
     },
 }

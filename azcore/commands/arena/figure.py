@@ -80,10 +80,10 @@ def draw(
         SettingError: a file cannot be written.
     """
     shown = [panel for panel in PANELS if panel.name in rated[0].values]
-    count = len(shown) + bool(laws)
-    figure = Figure(figsize=(8 if count == 1 else 14, 5.5), layout="constrained")
+    columns = len(shown) + bool(laws)
+    figure = Figure(figsize=(8 if columns == 1 else 14, 5.5), layout="constrained")
     names = labels(curves)
-    panels = figure.subplots(1, count, squeeze=False)[0]
+    panels = figure.subplots(1, columns, squeeze=False)[0]
     for axes, panel in zip(panels, shown, strict=False):
         for (variant, points), style in zip(
             curves.items(), STYLES * (1 + len(curves) // len(STYLES)), strict=False
@@ -113,12 +113,12 @@ def draw(
     figure.legend(
         *panels[0].get_legend_handles_labels(),
         loc="outside lower center",
-        ncols=2 * count,
+        ncols=2 * columns,
         frameon=False,
         fontsize=9,
     )
     words = title([entry.run for entry in rated], options)
-    if count == 1:
+    if columns == 1:
         panels[0].set_title(words, fontsize=9)
     else:
         figure.suptitle(words, fontsize=9)
@@ -219,6 +219,9 @@ def _sizes(axes: Axes, rated: Sequence[Rated], law: Law | None) -> None:
         _line(axes, law, [entry.run.parameters or 0.0 for entry in law.through], "parameters")
         axes.legend(frameon=False, fontsize=9)
     axes.set_xscale("log")
+    sizes = sorted({entry.run.parameters or 0 for entry in last})
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.minorticks_off()
     axes.set_xlabel("parameters of the network")
     axes.set_ylabel("rating of the last checkpoint (Elo above random play)")
     axes.grid(color="0.9", linewidth=0.6)
