@@ -5,10 +5,10 @@ If a player's strength g, of which it scores g / (g + h) against a strength of h
 
     g = k C^alpha,   Elo = 400 log10 g = 400 alpha log10 C + constant
 
-Neumann and Gros 2022 found such laws for AlphaZero in connect four and Pentago: for the best
-network at each compute, and for the parameters of networks that compute does not limit. Jones 2021
-found the straight line in Hex, between two plateaus: at random play and at perfect play. A line
-through a plateau would have too small a slope, so `between` leaves those checkpoints out.
+Neumann and Gros 2022 found such laws for AlphaZero in two games: for the best network at each
+compute, and for the parameters of networks that compute does not limit. Jones 2021 found the
+straight line in a third, between two plateaus: at random play and at perfect play. A line through a
+plateau would have too small a slope, so `between` leaves those checkpoints out.
 """
 
 from __future__ import annotations
