@@ -130,7 +130,7 @@ COMPARISON = ("command=arena", "arena=comparison")
         ([*COMPARISON, "arena.runs=nowhere"], "arena.runs: there is no run in nowhere"),
         (
             [*COMPARISON, "arena.runs=.", "arena.x=time"],
-            "arena.x must be one of evaluations, steps, seconds, got 'time'",
+            "arena.x must be one of evaluations, steps, seconds, compute, got 'time'",
         ),
         ([*COMPARISON, "game=go"], "game has no effect with arena=comparison: each run plays with"),
         (

@@ -52,6 +52,7 @@ VARIED = {
         "learner.value_weight",
         "network.auxiliary.later_values",
     },
+    "scaling": {"network.channels"},
     "ablation": set(),
     "ablation_go": {
         *(
@@ -102,12 +103,20 @@ SHARED = {
         *(BOARD | ARENA | {"compare.after_sweep"}),  # with as many checkpoints as it comes
         *("trainer.max_steps", "arena.num_simulations", "compare.x", "supervised.held_out"),
     },
+    "scaling": {
+        *(
+            ARENA
+            | {"compare.after_sweep", "compare.rivals", "compare.x", "compare.num_simulations"}
+        ),
+        *("trainer.max_steps", "arena.num_simulations", "selfplay.num_games"),
+    },
 }
 # The run that an experiment changes.
 PLAIN = {
     "papers": ("game=go", "algorithm=alphazero", "seed=1"),
     "experts": ("game=go", "algorithm=azcore", "seed=1"),
     "ablation": ("game=go", "algorithm=azcore", "seed=1"),
+    "scaling": ("game=tic_tac_toe", "algorithm=alphazero", "seed=1"),
 }
 
 # The same positions, optimizer steps and size of network in every run.
@@ -181,14 +190,16 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
         build_network(settings.game, settings.network, settings.seed)
         comparison_settings({**config["compare"], "runs": ["x"]})
         # As many simulations for each sample in every run, whatever search; as the presets have it.
-        assert settings.search.num_simulations / settings.replay.samples_per_position == 64 / 6
+        ratio = 64 / 4 if experiment == "scaling" else 64 / 6
+        assert settings.search.num_simulations / settings.replay.samples_per_position == ratio
         if base == "papers":  # a run of its own: the file says nothing beside the sweep
             assert changed(config, compose(f"experiment={base}", *job)) == set()
         same = {key.partition("=")[0] for key in set.intersection(*map(set, of_one_seed))}
         if experiment != "ablation":  # which names no game
             assert changed(config, plain) - VARIED[experiment] - same == SHARED[base]
         for group, key in EQUAL:  # compute
-            assert config[group][key] == configs[0][group][key]
+            if f"{group}.{key}" not in VARIED[experiment]:
+                assert config[group][key] == configs[0][group][key]
     found = set().union(*(changed(a, b) for a, b in itertools.combinations(configs, 2)))
     assert found == VARIED[experiment]
     assert changed(compose(f"experiment={experiment}", *overrides[-1]), configs[-1]) == {"seed"}

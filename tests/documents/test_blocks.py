@@ -69,7 +69,8 @@ def test_command_lines_compose_and_are_obeyed() -> None:
             name, rest = command_of([word for word in words if word != "-m"])
             rest = [word for word in rest if "=" in word and "hydra." not in word]
             told = renamed(name, rest, pytest.fail)
-            require_used(name, told, swept="-m" in words)
+            swept = "-m" in words or any(word.startswith("experiment=") for word in words)
+            require_used(name, told, swept=swept)
             here = [w for w in told if w.partition("=")[2] not in OF_PACKAGES]
             here = [w for w in here if "network.reduction" not in w]
             # Of values that are swept over, such as seed=4,5, the first.

@@ -12,6 +12,7 @@ comparison_games.csv     every game of them
 ratings.csv              one row per checkpoint
 differences.csv          one row per two variants: how much stronger one is, and how certainly
 comparison.txt           the tables and sentences that are printed
+scaling.csv              with `arena.x=compute`: how strength grows with compute and parameters
 figure.png, figure.svg   if matplotlib is installed
 
 With `supervised.games=[FILE.azg]` it also measures how well each checkpoint predicts the held-out
@@ -34,6 +35,7 @@ from azcore.arena.elo import Rating
 from azcore.arena.match import MatchResult, arena_settings
 from azcore.assembly.entrants import Entrant, OfRun, identity_of, players_of
 from azcore.assembly.parts import Config, MatchSettings
+from azcore.commands.arena import scaling
 from azcore.commands.arena.arms import identical_arms, listed, table_of_settings, unlike
 from azcore.commands.arena.files import MatchFiles
 from azcore.commands.arena.matches import (
@@ -78,7 +80,7 @@ MOST_PAIRS = 10  # printed; of more, those of the strongest variant
 SUMMARY = "comparison.txt"
 FILES = [
     *("ratings.csv", "ratings.csv.tmp", "differences.csv", "differences.csv.tmp", SUMMARY),
-    *("figure.png", "figure.svg"),
+    *("scaling.csv", "scaling.csv.tmp", "figure.png", "figure.svg"),
 ]
 RANDOM, SEARCH = "random", "search"  # the anchors; no checkpoint of a run has these names
 
@@ -95,12 +97,13 @@ def comparison(config: Config) -> int:
     options = comparison_settings(config["arena"])
     supervised = supervised_settings(config)
     backend = build(BackendSettings, config["backend"], "backend")
-    runs = find_runs(options.runs, config["device"], options.checkpoints)
+    runs = find_runs(options.runs, config["device"], options.checkpoints, options.x)
+    column = "evaluations" if options.x == "compute" else options.x
     for run in runs:
         for kept in run.kept:
-            if kept.cost(options.x) is None:
+            if kept.cost(column) is None:
                 raise SettingError(
-                    f"{run.path}/metrics.csv has no {options.x} for step {kept.step}; "
+                    f"{run.path}/metrics.csv has no {column} for step {kept.step}; "
                     f"arena.x=steps works without it"
                 )
     folder = _folder(config["run_dir"], options.runs)
@@ -136,8 +139,12 @@ def comparison(config: Config) -> int:
     differences = _rows_of(pairs)
     Table(folder / "differences.csv", DIFFERENCES).replace(differences)
     console.print(f"ratings {folder / 'ratings.csv'}")
+    found = scaling.laws(rated, pool) if options.x == "compute" else {}
+    if found:
+        Table(folder / "scaling.csv", scaling.SCALING).replace(scaling.rows_of(found))
     said = [
         *_last(rated, curves, pool, options),
+        *(scaling.said(found) if found else ()),
         *_between(curves, pairs, same),
         *unlike(runs, {variant: points[-1] for variant, points in curves.items()}),
         *table_of_settings(runs),
@@ -145,9 +152,10 @@ def comparison(config: Config) -> int:
     for each in said:
         console.print(each)
     _save(folder / SUMMARY, said)
-    _draw(folder, rated, curves, pool.values[SEARCH], options, console)
+    _draw(folder, rated, curves, pool.values[SEARCH], options, found, console)
     last = {variant: vars(points[-1].rating) for variant, points in curves.items()}
-    write_result(config, folder=folder, ratings=last, differences=differences)
+    more = {"scaling": scaling.rows_of(found)} if found else {}
+    write_result(config, folder=folder, ratings=last, differences=differences, **more)
     return 0
 
 
@@ -291,6 +299,7 @@ def _play(
 
 def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
     predictions = [name for name in PREDICTIONS if name in rated[0].values]
+    costs = ["parameters", "compute"] if rated[0].kept.compute is not None else []
     rows: list[dict[str, Any]] = [
         {
             "run": entry.run.name,
@@ -303,11 +312,14 @@ def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
             "low": round(entry.rating - entry.half, 1),
             "high": round(entry.rating + entry.half, 1),
             **{name: round(entry.values[name], 4) for name in predictions},
+            **(
+                {"parameters": entry.run.parameters, "compute": entry.kept.compute} if costs else {}
+            ),
         }
         for entry in rated
     ]
     rows += [{"run": RANDOM, "rating": 0.0}, {"run": SEARCH, "rating": round(search, 1)}]
-    Table(path, [*RATINGS, *predictions]).replace(rows)
+    Table(path, [*RATINGS, *predictions, *costs]).replace(rows)
 
 
 def _pairs(
@@ -453,6 +465,7 @@ def _draw(
     curves: Mapping[str, Sequence[MeanPoint]],
     search: float,
     options: ComparisonSettings,
+    found: Mapping[str, scaling.Law | None],
     console: Console,
 ) -> None:
     try:
@@ -462,5 +475,5 @@ def _draw(
             raise
         console.print("no figure without matplotlib: pip install matplotlib")
         return
-    for path in draw(folder, rated, curves, search, options):
+    for path in draw(folder, rated, curves, search, options, found):
         console.print(f"figure {path}")

@@ -5,6 +5,7 @@ It needs matplotlib, which comes with the extra `plot`.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from matplotlib.ticker import EngFormatter
 
 from azcore.commands.arena.means import MeanPoint, Rated
 from azcore.commands.arena.runs import Run, labels
+from azcore.commands.arena.scaling import Law
 from azcore.commands.arena.settings import ComparisonSettings
 from azcore.errors import SettingError
 
@@ -36,6 +38,7 @@ LABELS = {
     "evaluations": "positions that a network evaluated, in self-play and gate matches",
     "steps": "optimizer steps",
     "seconds": "time of the run with its matches (minutes)",
+    "compute": "floating-point operations of self-play and learning",
 }
 
 
@@ -61,17 +64,27 @@ def draw(
     curves: Mapping[str, Sequence[MeanPoint]],
     search: float,
     options: ComparisonSettings,
+    laws: Mapping[str, Law | None],
 ) -> list[Path]:
     """Write figure.png and figure.svg; returns their paths.
+
+    Args:
+        folder: to write into.
+        rated: all checkpoints.
+        curves: by variant.
+        search: the rating of search without a network.
+        options: of the comparison.
+        laws: by quantity, with `arena.x=compute`.
 
     Raises:
         SettingError: a file cannot be written.
     """
     shown = [panel for panel in PANELS if panel.name in rated[0].values]
-    figure = Figure(figsize=(8 if len(shown) == 1 else 14, 5.5), layout="constrained")
+    columns = len(shown) + bool(laws)
+    figure = Figure(figsize=(8 if columns == 1 else 14, 5.5), layout="constrained")
     names = labels(curves)
-    panels = figure.subplots(1, len(shown), squeeze=False)[0]
-    for axes, panel in zip(panels, shown, strict=True):
+    panels = figure.subplots(1, columns, squeeze=False)[0]
+    for axes, panel in zip(panels, shown, strict=False):
         for (variant, points), style in zip(
             curves.items(), STYLES * (1 + len(curves) // len(STYLES)), strict=False
         ):
@@ -79,13 +92,20 @@ def draw(
             count = len({entry.run.seed for entry in own})
             label = f"{names[variant]} ({count} seed{'s' if count > 1 else ''})"
             _curve(axes, panel, own, points, style, options.x, label)
-        axes.set_xlim(left=0)
+        if laws:
+            axes.set_xscale("log")
+        else:
+            axes.set_xlim(left=0)
         axes.set_xlabel(LABELS[options.x])
         axes.set_ylabel(panel.label)
-        if options.x != "seconds":
+        if options.x not in ("seconds", "compute"):
             axes.xaxis.set_major_formatter(EngFormatter())
         axes.grid(color="0.9", linewidth=0.6)
         axes.set_axisbelow(True)
+    if laws:
+        _sizes(panels[-1], rated, laws["parameters"])
+        if (law := laws["compute"]) is not None:
+            _line(panels[0], law, [entry.kept.compute or 0.0 for entry in law.through], "compute")
     panels[0].axhline(
         search, color="0.45", linewidth=1, linestyle=(0, (4, 4)), label="search, no network"
     )
@@ -93,12 +113,12 @@ def draw(
     figure.legend(
         *panels[0].get_legend_handles_labels(),
         loc="outside lower center",
-        ncols=2 * len(shown),
+        ncols=2 * columns,
         frameon=False,
         fontsize=9,
     )
     words = title([entry.run for entry in rated], options)
-    if len(shown) == 1:
+    if columns == 1:
         panels[0].set_title(words, fontsize=9)
     else:
         figure.suptitle(words, fontsize=9)
@@ -167,6 +187,45 @@ def _curve(
         markersize=6,
         label=label,
     )
+
+
+def _line(axes: Axes, law: Law, through: Sequence[float], quantity: str) -> None:
+    """A law over the range of the checkpoints it was fitted to."""
+    ends = [min(through), max(through)]
+    axes.plot(
+        ends,
+        [400.0 * law.exponent.value * math.log10(x) + law.constant for x in ends],
+        color="black",
+        linewidth=3,
+        alpha=0.5,
+        solid_capstyle="butt",
+        label=f"strength ~ {quantity}$^{{{law.exponent.value:.2f}}}$",
+    )
+
+
+def _sizes(axes: Axes, rated: Sequence[Rated], law: Law | None) -> None:
+    """The last checkpoint of each run over its network's parameters."""
+    last = list({entry.run.name: entry for entry in rated}.values())
+    axes.errorbar(
+        [entry.run.parameters or 0.0 for entry in last],
+        [entry.rating for entry in last],
+        yerr=[entry.half for entry in last],
+        color=STYLES[0][0],
+        marker=STYLES[0][1],
+        linestyle="none",
+        capsize=4,
+    )
+    if law is not None:
+        _line(axes, law, [entry.run.parameters or 0.0 for entry in law.through], "parameters")
+        axes.legend(frameon=False, fontsize=9)
+    axes.set_xscale("log")
+    sizes = sorted({entry.run.parameters or 0 for entry in last})
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.minorticks_off()
+    axes.set_xlabel("parameters of the network")
+    axes.set_ylabel("rating of the last checkpoint (Elo above random play)")
+    axes.grid(color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
 
 
 def title(runs: Sequence[Run], options: ComparisonSettings) -> str:

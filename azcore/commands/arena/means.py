@@ -17,6 +17,7 @@ from azcore.arena.elo import (
     probability_above_0,
     rating_list,
 )
+from azcore.arena.likelihood import Floats
 from azcore.commands.arena.runs import Kept, Run
 from azcore.learner.given import Prediction
 
@@ -140,6 +141,23 @@ class Pool:
         for name in names:
             weights[name] = weights.get(name, 0.0) + 1 / len(names)
         return self.half_width(weights)
+
+    def apart(self, names: Sequence[str]) -> Floats:
+        """Half the 95 % interval of the difference of each two of `names`, [i, j]."""
+        chosen = [self._index[name] for name in names]
+        c = self._covariance[np.ix_(chosen, chosen)]
+        variances = np.diag(c)[:, None] + np.diag(c)[None, :] - 2.0 * c
+        return Z_95 * np.sqrt(np.maximum(variances, 0.0))
+
+    def draws(self, names: Sequence[str], count: int) -> Floats:
+        """Ratings as other games between equally strong players might give them, [count, names]."""
+        chosen = [self._index[name] for name in names]
+        return np.random.default_rng(0).multivariate_normal(
+            [self.values[name] for name in names],
+            self._covariance[np.ix_(chosen, chosen)],
+            count,
+            check_valid="ignore",
+        )
 
 
 def mean_curves(rated: Sequence[Rated], pool: Pool, x: str) -> dict[str, list[MeanPoint]]:

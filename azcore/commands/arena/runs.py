@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from azcore.assembly.parts import LearningSettings, settings_from
 from azcore.assembly.pretrained import in_place_of_story
 from azcore.errors import CheckpointError, SettingError
+from azcore.networks import build_network, network_cost
 from azcore.storage.checkpoint import digest_of, read_checkpoint
 from azcore.storage.run_directory import RunDirectory, runs_inside
 from azcore.storage.run_settings import differences, read_config, require_received_games
@@ -28,10 +29,12 @@ class Kept:
     level: int  # index of its step among those at which all runs are rated
     evaluations: float | None  # of networks until then; None: the run did not count them
     seconds: float | None
+    compute: float | None = None  # floating-point operations until then, if they were asked for
 
     def cost(self, x: str) -> float | None:
         """Its cost, on the axis of this name."""
-        return {"evaluations": self.evaluations, "steps": self.step, "seconds": self.seconds}[x]
+        costs = {"evaluations": self.evaluations, "steps": self.step, "seconds": self.seconds}
+        return {**costs, "compute": self.compute}[x]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +48,18 @@ class Run:
     config: Mapping[str, Any]
     settings: LearningSettings
     kept: tuple[Kept, ...]  # in order of steps
+    parameters: int | None = None  # of its network, if compute was asked for
 
 
-def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
+def find_runs(folders: Iterable[str], device: str, count: int, x: str = "evaluations") -> list[Run]:
     """The runs in some folders, sorted by seed and variant.
 
     Args:
         folders: run directories, or folders that hold some at any depth.
         device: where their networks are to run.
         count: the most checkpoints of a run.
+        x: the cost to plot. Checkpoints are spread evenly over the steps; for `compute`, whose axis
+            is logarithmic, each has half the steps of the next.
 
     Raises:
         SettingError: there is no run, the games differ, or two runs wrongly share a name or
@@ -78,19 +84,28 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
     if not last:
         raise CheckpointError(f"arena.runs: no run in {', '.join(folders)} has a checkpoint yet")
     targets = [last * (level + 1) / count for level in range(count)]
-    runs = [
-        Run(
-            name=name,
-            variant=variants[name],
-            seed=configs[name]["seed"],
-            path=path,
-            config=configs[name],
-            settings=settings_from({**configs[name], "device": device}, LearningSettings),
-            kept=_kept(name, path, steps[name], targets),
+    if x == "compute":
+        targets = [last / 2**level for level in reversed(range(count))]
+    runs = []
+    for name, (path, _) in found.items():
+        if not steps[name]:
+            continue
+        settings = settings_from({**configs[name], "device": device}, LearningSettings)
+        kept, parameters = _kept(name, path, steps[name], targets), None
+        if x == "compute":
+            kept, parameters = _with_compute(kept, settings)
+        runs.append(
+            Run(
+                name=name,
+                variant=variants[name],
+                seed=configs[name]["seed"],
+                path=path,
+                config=configs[name],
+                settings=settings,
+                kept=kept,
+                parameters=parameters,
+            )
         )
-        for name, (path, _) in found.items()
-        if steps[name]
-    ]
     return sorted(runs, key=lambda run: (run.seed, run.variant))
 
 
@@ -151,6 +166,23 @@ def spread(steps: Iterable[int], targets: list[float]) -> dict[int, int]:
         if step not in chosen.values():
             chosen[level] = step
     return chosen
+
+
+def _with_compute(kept: Iterable[Kept], settings: LearningSettings) -> tuple[tuple[Kept, ...], int]:
+    """Checkpoints with the floating-point operations until then, and the network's parameters.
+
+    F (evaluations + 3 B steps), where F is one evaluation's operations and B the batch size: the
+    backward pass of a step costs about twice its forward pass.
+    """
+    network = build_network(settings.game, settings.network, settings.seed)
+    cost = network_cost(network, settings.game)
+    learned = 3 * settings.learner.batch_size
+    return tuple(
+        each
+        if each.evaluations is None
+        else replace(each, compute=cost.flops * (each.evaluations + learned * each.step))
+        for each in kept
+    ), cost.parameters
 
 
 def _kept(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from azcore.arena.match import require_pairs
 from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, build, one_of, require
 
-X = ("evaluations", "steps", "seconds")  # choices for the figure's horizontal axis
+X = ("evaluations", "steps", "seconds", "compute")  # choices for the figure's horizontal axis
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,9 @@ from azcore.commands.arena.comparison import pairings
 from azcore.commands.arena.runs import Run, find_runs, spread
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
+from azcore.game.registry import make
 from azcore.learner.given import predict, read_games, supervised_settings
+from azcore.networks import network_cost
 from azcore.networks.saved import load_network
 from conftest import TINY, compose
 
@@ -220,7 +222,7 @@ def test_without_matplotlib_there_is_a_sentence_and_the_table(
     assert not (runs / "figure.png").exists()
 
 
-@pytest.mark.parametrize("x", ["evaluations", "steps", "seconds"])
+@pytest.mark.parametrize("x", ["evaluations", "compute", "seconds"])
 def test_figure(
     compare: Callable[..., int], runs: Path, monkeypatch: pytest.MonkeyPatch, x: str
 ) -> None:
@@ -245,6 +247,19 @@ def test_figure(
         assert text in drawn
     assert compare(*options) == 0
     assert (runs / "figure.svg").read_text() == drawn
+    table = rows(runs / "ratings.csv")
+    assert ("compute" in table[0]) == (runs / "scaling.csv").exists() == (x == "compute")
+    if x == "compute":
+        assert "parameters of the network" in drawn
+        assert "not fitted over parameters" in (runs / "comparison.txt").read_text()  # all alike
+        network, _ = load_network(
+            runs / table[0]["run"] / "checkpoints/last.ckpt", make("tic_tac_toe")
+        )
+        cost = network_cost(network, make("tic_tac_toe"))
+        for row in table[:-2]:
+            assert int(row["parameters"]) == cost.parameters
+            positions = float(row["evaluations"]) + 3 * 16 * int(row["step"])  # 16 in a batch
+            assert float(row["compute"]) == cost.flops * positions
 
 
 def test_one_checkpoint_has_its_interval(
@@ -462,6 +477,12 @@ def test_checkpoints_are_spread_evenly() -> None:
     assert spread(steps, [300.0, 600.0, 900.0, 1200.0]) == {0: 300, 1: 600, 2: 900, 3: 1200}
     # A run that got half as far has its last one, and no step twice.
     assert spread([200, 400, 600], [300.0, 600.0, 900.0, 1200.0]) == {0: 200, 1: 600}
+
+
+def test_checkpoints_over_compute_halve_the_steps(runs: Path) -> None:
+    """Its axis is logarithmic. Of 16 steps and 8, those nearest to 16, 8 and 4, each once."""
+    [run] = find_runs([str(runs / "gate.enabled=true,seed=1")], "cpu", 3, "compute")
+    assert [(kept.level, kept.step) for kept in run.kept] == [(0, 8), (2, 16)]
 
 
 def test_last_checkpoint_counts_where_it_is_later_than_those_kept(runs: Path) -> None:
