@@ -1,4 +1,4 @@
-"""Settings of a run that need others to have an effect; one without effect is refused.
+"""Settings of a run that need others to have an effect; azcore refuses one without effect.
 
 A choice of a group has only the keys that it uses. This covers keys that depend on a switch
 elsewhere.
@@ -47,7 +47,7 @@ CONDITIONS = (
             "selfplay.temperatures",
         ),
         lambda s: "gumbel" not in s["search"],
-        "search=puct: a Gumbel search has chosen its move already",
+        "search=puct: a Gumbel search already chooses its move",
     ),
     Condition(
         (
@@ -126,7 +126,7 @@ CONDITIONS = (
 
 
 def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
-    """Refuse words of a command line that would have no effect.
+    """Refuse arguments that would have no effect.
 
     Args:
         settings: of a run, as plain values.
@@ -150,7 +150,7 @@ def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
 
 
 def _wanted_by(key: str, settings: Settings) -> str | None:
-    """What a setting lacks to have an effect; None: nothing."""
+    """What a setting needs to have an effect; None: nothing."""
     for condition in CONDITIONS:
         is_of = any(f"{key}.".startswith(f"{own}.") for own in condition.keys)
         if is_of and key not in condition.but and not condition.holds(settings):

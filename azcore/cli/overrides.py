@@ -1,4 +1,4 @@
-"""Checks what a command line sets against the command, the run and the checkpoint it names."""
+"""Checks a command line's settings against the command, the run and the checkpoint it names."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ OF_PLAN = (
 
 
 def require_of_kind(command: str, config: DictConfig, overrides: list[str]) -> None:
-    """Refuse settings that the requested kind of a command does not use.
+    """Refuse settings that the selected kind of a command does not use.
 
     Raises:
         SettingError: naming the key, and the kind that uses it.
@@ -120,7 +120,7 @@ def require_of_kind(command: str, config: DictConfig, overrides: list[str]) -> N
 def settings_of(
     command: str, config: DictConfig, overrides: list[str], *, shared: Container[str] = ()
 ) -> dict[str, Any]:
-    """The composed settings as a command needs them, as plain values.
+    """The composed settings that a command needs, as plain values.
 
     A resumed run, a fork and the players of a match have their own settings.
 
@@ -219,7 +219,7 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
             f"resume={resume} resumes in the run's own folder, got run_dir={composed['run_dir']}"
         )
     settings = _going_on(config, overrides, run, f"resume={config.resume}", is_new=False)
-    # Keep the latest run found here; a second look could find another.
+    # Store the latest run found here; a second search could find another.
     return {**settings, "resume": str(run.path) if resume == "latest" else resume}
 
 
@@ -340,14 +340,14 @@ def _with_overlays(
 
 
 def _chosen(override: Override) -> list[str]:
-    """The files of a group that an override names; empty if it sets values of the group."""
+    """The files of a group that an override selects; empty if it sets values of the group."""
     value: Any = None if override.is_delete() else override.value()
     names = value if isinstance(value, list) else [value]
     return [name for name in names if isinstance(name, str)]
 
 
 def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
-    """The keys where a run has the value of an unchosen method, which may be its own value."""
+    """The keys whose value in a run comes from an unselected method, perhaps by coincidence."""
     from azcore.storage.run_settings import flat
 
     names = GlobalHydra.instance().config_loader().get_group_options(METHOD)
@@ -362,7 +362,7 @@ def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
 
 
 def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The content of a settings file or, if it chooses files of other groups, its changes.
+    """The content of a settings file, or its changes if it selects files of other groups.
 
     Args:
         group: where the file is.
@@ -373,7 +373,7 @@ def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) 
 
     try:
         contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
-    except HydraException:  # alone, it has no groups to choose in
+    except HydraException:  # it has no groups to choose in
         if before is None:
             before = flat(plain_settings(hydra.compose(TRAIN)))
         after = flat(plain_settings(hydra.compose(TRAIN, [f"{group}={choice}"])))
@@ -435,7 +435,7 @@ def of_players(command: str, config: DictConfig, overrides: list[str]) -> DictCo
         return config
     if identity["name"] not in installed_games() or "${" in str(identity["settings"]):
         raise GameError(f"a checkpoint plays {identity}, which is not an installed game")
-    if command == "play":  # the others compare the whole game with each checkpoint's
+    if command == "play":  # the others compare the whole game with that of each checkpoint
         own = {"name": identity["name"], **identity["settings"]}
         named = {"name"} if "game" in overridden else set()
         named |= {key.removeprefix("game.") for key in overridden if key.startswith("game.")}

@@ -27,9 +27,9 @@ class Sweep(Callback):
         self._statuses: list[int] = []
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
-        """Name a job's folder by the keys that vary, whatever else the command line sets.
+        """Name a job's folder by the keys that vary, regardless of the rest of the command line.
 
-        So the same sweep finds its runs again and notices settings that changed meanwhile.
+        So the same sweep finds its runs again and detects settings that changed meanwhile.
         """
         overrides = parsed(list(config.hydra.overrides.task))
         varied = set(OmegaConf.select(config, "hydra.sweeper.params") or {})
@@ -60,7 +60,7 @@ class Sweep(Callback):
 
 
 def begun(config: dict[str, Any], beside: str) -> dict[str, Any] | None:
-    """The settings of a training job of a sweep, which resume its run if it exists.
+    """The settings of a sweep's training job, which resume its run if it exists.
 
     Args:
         config: of the job.
@@ -82,8 +82,8 @@ def begun(config: dict[str, Any], beside: str) -> dict[str, Any] | None:
     if changed := differences(read_config(run), config):
         key, old, new = changed[0]
         raise SettingError(
-            f"{config['run_dir']} holds a run with {key} {old!r}, got {new!r}; give this sweep "
-            f"another folder by hydra.sweep.dir=DIR"
+            f"{config['run_dir']} holds a run with {key} {old!r}, got {new!r}; set another folder "
+            "for this sweep with hydra.sweep.dir=DIR"
         )
     if is_finished(run):
         print(f"{run.path} is finished")

@@ -46,7 +46,7 @@ def info(config: Config) -> int:
 
 
 def facts(path: Path, checkpoint: dict[str, Any]) -> dict[str, str]:
-    """Everything known about a checkpoint, by title: its content, its card and its run's tables."""
+    """All known facts about a checkpoint, by title: its content, its card and its run's tables."""
     own = checkpoint[KEY]
     game, network = dict(own["game"]), dict(own["network"])
     weights = sum(t.numel() for t in checkpoint["state_dict"].values() if t.is_floating_point())
@@ -104,5 +104,5 @@ def _words(settings: dict[str, Any]) -> str:
 
 
 def _shown(text: str) -> str:
-    """An untrusted text without control characters that could steer a terminal."""
+    """An untrusted text without terminal control characters."""
     return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)

@@ -53,7 +53,7 @@ NOTHING_YET = (
     "The first generation of this run has not ended yet. Its curves and games will be here."
 )
 NO_GAME = "No game has ended yet."
-NO_MATCH = "No match has been played yet."
+NO_MATCH = "No matches yet."
 MAX_SETTINGS = 20_000  # characters
 
 

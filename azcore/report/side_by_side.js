@@ -78,7 +78,7 @@ function showGames(plays) {
     const place = Math.round(share * (run.games.length - 1));
     const game = run.games[place];
     if (!game) return [];
-    const when = game.step === 0 ? "nothing learned yet" : `after ${game.trained ?? "the last generation"}, step ${game.step.toLocaleString("en")}`;
+    const when = game.step === 0 ? "untrained" : `after ${game.trained ?? "the last generation"}, step ${game.step.toLocaleString("en")}`;
     return [{ ...game, element: document.getElementById(`film-${i}-${place}`), title: `${labels[i]}, ${when}` }];
   });
   host.closest("section").hidden = !games.length;

@@ -85,7 +85,7 @@ LIES = [
     (_drop("callbacks"), "callbacks"),
     (_drop("loops"), "loops"),
     (_drop("lr_schedulers"), "lr_schedulers"),
-    (_drop("optimizer_states"), "holds weights alone, so no run can resume from it"),
+    (_drop("optimizer_states"), "holds only weights, so no run can resume from it"),
     (_drop("SelfPlayData"), "SelfPlayData"),
     (_drop("pytorch-lightning_version"), "pytorch-lightning_version"),
     (_set("global_step", to=-1), "global_step must be 0 or more"),

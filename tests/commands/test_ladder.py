@@ -145,7 +145,7 @@ def test_a_recipe_may_begin_with_games_by_others(
     assert (runs / "tiny-experts.azg").is_file()
     told = "".join(within)
     assert f"supervised.games=[{runs}/tiny-experts.azg]" in told
-    assert f"begins with the weights of {runs}/tiny-taught/checkpoints/last.ckpt, step 2" in told
+    assert f"starts with the weights of {runs}/tiny-taught/checkpoints/last.ckpt, step 2" in told
     with (runs / "ladder.csv").open() as file:
         row = next(csv.DictReader(file))
     assert row["train"].startswith("GAMES: command=arena game=tic_tac_toe")

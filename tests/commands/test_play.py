@@ -92,18 +92,18 @@ def test_undo_goes_back_to_the_last_decision(screen: Screen) -> None:
     two = answers(
         screen(["game=tic_tac_toe", "play.seat=both"], "undo", "a1", "b1", "undo", "undo", "undo")
     )
-    assert two[1] == two[6] == "there is nothing to take back\n"
+    assert two[1] == two[6] == "there is no move to take back\n"
     assert "1 X . .\n" in two[4]
     assert "1 . . .\n" in two[5]
     one = answers(screen(["game=tic_tac_toe"], "a1", "undo", "undo", "b2", "resign", "undo"))
     assert one[1].startswith("O plays ")
     assert "3 . . .\n2 . . .\n1 . . .\n" in one[2]
-    assert one[3] == "there is nothing to take back\n"
+    assert one[3] == "there is no move to take back\n"
     assert one[5] == "Game over: X resigns, O wins. You lose.\n"
     assert "2 . X ." in one[6]  # the move stands, giving up does not
     assert "O" in one[6]
     second = answers(screen(["game=tic_tac_toe", "play.seat=second"], "undo"))
-    assert second[1] == "there is nothing to take back\n"  # the engine's move was no decision
+    assert second[1] == "there is no move to take back\n"  # the engine's move was no decision
 
 
 def test_the_engine_resigns_by_the_rule_of_all_protocols(
@@ -131,7 +131,7 @@ def test_the_engine_plays_itself(screen: Screen) -> None:
     start, over, again = answers(screen(["game=tic_tac_toe", "play.seat=none"], "x", "new"))[:3]
     assert "The engine plays itself." in start
     assert len(re.findall(r"(?m)^(X|O) plays ", start)) in range(5, 10)
-    assert over.startswith("the game is over: new begins another")
+    assert over.startswith("the game is over: new starts another")
     assert len(re.findall(r"(?m)^(X|O) plays ", again)) in range(5, 10)
 
 

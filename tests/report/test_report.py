@@ -641,7 +641,7 @@ def test_a_game_of_another_version_is_said_to_be_so(run: Path) -> None:
     [
         ("config.yaml", "The settings of this run cannot be read."),
         ("metrics.csv", "The first generation of this run has not ended yet."),
-        ("matches.csv", "No match has been played yet."),
+        ("matches.csv", "No matches yet."),
         ("games/records.azg", "No game has ended yet."),
     ],
 )

@@ -144,7 +144,7 @@ def test_planes_turned_and_what_the_network_says_of_them(place: str) -> None:
         page.tell({"do": "turn", "symmetry": names.index("left and right exchanged")})
         turned = page.hear("sees")
         page.tell({"do": "turn", "symmetry": 8})
-        assert "from 0 to 7" in page.hear("error")["says"]
+        assert "from 0 to 7" in page.hear("error")["message"]
     first, second = (m["sections"][0]["planes"][0]["svg"] for m in (seen, turned))
     assert 'd="M0 0h20' in first
     assert 'd="M40 0h20' in second
@@ -403,7 +403,7 @@ def test_runs_side_by_side_and_saved_as_a_file(place: str, tmp_path: Path, width
         page.locator("#films .says", has_text="1: X plays").wait_for()
         page.locator("#films .says", has_text="1: black plays").nth(1).wait_for()
         page.locator("#moment").fill("0")
-        page.locator("#films figcaption", has_text="Go 3×3, nothing learned yet").wait_for()
+        page.locator("#films figcaption", has_text="Go 3×3, untrained").wait_for()
         page.locator("input[value=evaluations]").check(force=True)
         page.locator('svg[aria-label*="over evaluations of networks"]').first.wait_for()
         page.locator("tr", has_text="Actions there are").get_by_text("10").wait_for()

@@ -182,7 +182,7 @@ def test_a_run_is_listed_before_it_has_a_table(place: str, runs: Path) -> None:
         run.save_progress(212, 3413, "positions")
         run.save_progress(999, 3413, "positions")  # within a second
         found = listed()
-        assert (found["title"], found["step"], found["goesOn"]) == ("Tic tac toe", None, True)
+        assert (found["title"], found["step"], found["isActive"]) == ("Tic tac toe", None, True)
         assert found["progress"] == [212, 3413, "positions"]
         run.progress.write_text('{"made": 1}')
         assert listed()["progress"] is None

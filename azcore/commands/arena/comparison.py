@@ -8,11 +8,9 @@ cost only their own matches.
 It writes into the compared folder or `run_dir`:
 
 comparison_matches.csv   one row per match
-comparison_games.csv     every game of them
-ratings.csv              one row per checkpoint
-differences.csv          one row per two variants: how much stronger one is, and how certainly
-comparison.txt           the tables and sentences that are printed
-figure.png, figure.svg   if matplotlib is installed
+comparison_games.csv every game ratings.csv one row per checkpoint differences.csv one row per two
+variants: how much stronger one is, and how certain that is comparison.txt the printed output
+figure.png, figure.svg if matplotlib is installed
 
 With `supervised.games=[FILE.azg]` it also measures how well each checkpoint predicts the held-out
 games, which Silver 2017, figure 3, plots next to the ratings.
@@ -84,10 +82,9 @@ RANDOM, SEARCH = "random", "search"  # the anchors; no checkpoint of a run has t
 
 
 def comparison(config: Config) -> int:
-    """Rate, write the tables, draw the figure and print the ratings of the last checkpoints; 0.
+    """Rate, write the tables, draw the figure and print the ratings of the last checkpoints.
 
-    Returns:
-        130 when interrupted; matches already played stay saved.
+    Returns: 0, or 130 when interrupted; matches already played stay saved.
 
     Raises:
         AzcoreError: a setting or a run cannot be used; matches already played stay saved.
@@ -161,11 +158,11 @@ def _folder(run_dir: str | None, runs: Sequence[str]) -> Path:
 
 
 def pairings(runs: Sequence[Run], rivals: int) -> Iterator[tuple[str, str]]:
-    """The pairings by name, no pair twice.
+    """The pairings by name, without repeats.
 
-    Every checkpoint meets both anchors and the next one of its run. At each level the runs form a
-    ring, sorted by seed and variant, and each meets the next `rivals` ones. Variants meet each
-    other there, and so do seeds.
+    Every checkpoint plays both anchors and the next checkpoint of its run. At each level the runs
+    form a ring, sorted by seed and variant, and each plays the next `rivals` ones. So variants and
+    seeds play each other.
     """
     yield SEARCH, RANDOM
     for run in runs:
@@ -193,7 +190,7 @@ def _predict(
 ) -> dict[str, Prediction]:
     """How well each checkpoint predicts the held-out games, without search.
 
-    Empty if no game is held out.
+    Returns an empty result if no game is held out.
 
     Raises:
         SettingError: the games cannot be read, or a run has learned from some of them.
@@ -393,12 +390,12 @@ def _last(
         "without a network and each other"
     )
     if len(rated) == 1:
-        yield "the interval is that of the distance from random play"
+        yield "the interval is for the difference from random play"
     else:
         shift = pool.half_width_among([entry.kept.name for entry in rated], [RANDOM])
         yield (
-            "intervals compare checkpoints with each other; all of them together may be "
-            f"{shift:.0f} Elo nearer to random play, or further from it"
+            "intervals compare checkpoints with each other; the distance of all of them from "
+            f"random play is uncertain by another {shift:.0f} Elo"
         )
     if all(len(points[-1].of) == 1 for points in curves.values()):
         yield "one seed: these intervals do not cover the variation between seeds"
@@ -438,8 +435,8 @@ def _between(
             yield f"only pairs with the strongest variant; differences.csv has all {len(pairs)}"
     for group in same:
         yield (
-            f"{listed([names[variant] for variant in group])} have the same weights: "
-            "what differs in their settings had no effect on training, so no difference is given"
+            f"{listed([names[variant] for variant in group])} have the same weights: their "
+            "different settings had no effect on training, so the table omits their difference"
         )
 
 
@@ -460,7 +457,7 @@ def _draw(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        console.print("no figure without matplotlib: pip install matplotlib")
+        console.print("a figure needs matplotlib: pip install matplotlib")
         return
     for path in draw(folder, rated, curves, search, options):
         console.print(f"figure {path}")

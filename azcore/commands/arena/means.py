@@ -181,7 +181,7 @@ class Difference:
 
 
 def difference(first: MeanPoint, second: MeanPoint, pool: Pool) -> Difference:
-    """The difference of two means of ratings.
+    """The difference between two means of ratings.
 
     As in `mean_over_seeds`, half the interval is the square root of t^2 s^2 + own^2. Here s is the
     standard error between seeds with one standard deviation for both variants, and t has as many

@@ -25,7 +25,7 @@ from azcore.selfplay.weights import Weights
 
 
 class ArenaContext(JobContext):
-    """What parts of a tournament's matches need, which are played one at a time.
+    """What the parts of a tournament's matches need; a member plays one part at a time.
 
     Args:
         settings: of the matches.
@@ -72,7 +72,7 @@ class ArenaRecipe(Recipe):
 
 @dataclass(frozen=True)
 class EntrantsPart(Job[Played]):
-    """Some pairs of games between two of the players.
+    """Some pairs of games between two players.
 
     Args:
         players: their indices among all players.
@@ -103,7 +103,7 @@ def slots_of(
     entrants: Sequence[Entrant],
     say: Callable[[str], None],
 ) -> JobSlots:
-    """As many slots as `backend` asks for or this machine has cores, at most one per pair.
+    """As many slots as `backend` sets or this machine has cores, at most one per pair.
 
     Args:
         settings: of the tournament.

@@ -1,4 +1,4 @@
-"""The command: measures every row for azcore, each followed by the same row for other programs.
+"""The command: measures every row for azcore, then for other programs.
 
 Figures to compare are measured alternately within one run and reported as medians, because machines
 are shared and their speed drifts.
@@ -61,7 +61,7 @@ class Peer(Protocol):
         """The versions of its packages."""
 
     def figures(self, row: str, say: Callable[[str], None]) -> Iterator[Figure]:
-        """Measure one row; an AzcoreError states why it could not be measured."""
+        """Measure one row; an AzcoreError states why it failed."""
 
 
 FindPeers = Callable[[Task], Mapping[str, Peer]]  # by name, before anything is measured

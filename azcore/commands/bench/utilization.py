@@ -71,7 +71,7 @@ def traced(gpu: str | None, every_ms: int, path: Path) -> Iterator[Trace]:
 
 
 def _started(gpu: str, every_ms: int) -> subprocess.Popen[str] | None:
-    """The sampling process; None if `nvidia-smi` is not installed."""
+    """The sampling process; None without `nvidia-smi`."""
     query = ["--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
     try:
         return subprocess.Popen(

@@ -91,7 +91,7 @@ def check(config: Mapping[str, Any]) -> int:
 
 
 def _keeps_the_contract(game: Game, positions: int, note: Note) -> Report:
-    """Check a game that is not prepared yet, whose compiled rules may not leave their arrays."""
+    """Check an unprepared game, whose compiled rules must stay within their arrays."""
     with preparing(game):
         if isinstance(game, CompiledGame):
             game.check_bounds()
@@ -180,7 +180,7 @@ def _maxima(game: Game) -> str:
 
 
 def _perft_rows(game: Game, settings: CheckSettings) -> Rows:
-    """Depth by depth, while the next one should stay within the limits."""
+    """Perft depth by depth, as long as the next depth stays within the limits."""
     perft(game, 1)  # loads or compiles the loop
     rows: Rows = []
     visited = 1  # positions whose actions are listed
@@ -198,7 +198,7 @@ def _perft_rows(game: Game, settings: CheckSettings) -> Rows:
 
 
 def _pictures(game: Game, most: int | None, width: int) -> str:
-    """What a seat sees in the middle of a random game, and where the game ended."""
+    """A seat's view in the middle of a random game, and the final position."""
     actions = random_game(game, np.random.default_rng(1))
     state = game.initial_state()
     for action in actions[: len(actions) // 2]:

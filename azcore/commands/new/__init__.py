@@ -125,7 +125,7 @@ def _copy(source: Traversable, target: Path, words: dict[str, str]) -> None:
     """Copy a folder with `words` replaced in names and texts."""
     target.mkdir(parents=True, exist_ok=True)
     for entry in source.iterdir():
-        if entry.name == "__pycache__":  # of an installed template, which pip has compiled
+        if entry.name == "__pycache__":  # compiled files of an installed template
             continue
         path = target / _replaced(entry.name, words)
         if entry.is_dir():
