@@ -2,8 +2,7 @@
 
     repeat for each generation:
         the network takes `steps_per_generation` steps on positions sampled from the given games
-        its predictions are measured on held-out games
-        everything is saved
+        the run measures its predictions on held-out games the run saves everything
 
 The paper compared AlphaGo Zero with the same network trained this way, which predicted expert moves
 better and played worse. `loop.py` has the loop; `azcore.learner.given` divides the games.

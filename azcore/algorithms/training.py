@@ -59,7 +59,7 @@ from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.run_settings import ORIGIN
 
-MOST_GENERATION = 3  # warn of a generation that takes more than this part of the run's time
+MOST_GENERATION = 3  # warn if a generation takes more than this part of the run's time
 
 
 class Training:
@@ -70,7 +70,7 @@ class Training:
         place: of this process, rank 0 of those that learn.
         run: the directory to write to.
         terminal: for progress and messages.
-        began: of `time.monotonic()`, from when on its time is counted.
+        began: of `time.monotonic()`, from which its time counts.
         on_games: called with the games of each generation once they are on disk.
         hyperparameters: settings that loggers list alongside the curves.
         weights: to begin with; None: random ones.
@@ -174,7 +174,7 @@ class Training:
             terminal.say(told)
 
     def fit(self, checkpoint: str | None) -> int:
-        """Run to the end, from a checkpoint if given; return the optimizer steps reached."""
+        """Run to the end, from a checkpoint if given; return the number of optimizer steps."""
         is_last = checkpoint is not None and Path(checkpoint) == self._run.last_checkpoint
         self._data.keeps_games_since = self._settings.overlaps and is_last
         began = _Beginning(lambda: self._begin(checkpoint))
@@ -219,7 +219,7 @@ class Training:
             team=self._team,
             close=self.close,
         )
-        # The clock comes first: it lets the others know that a step is the last.
+        # The clock comes first: it informs the others that a step is the last.
         callbacks: list[Callback] = [self._clock]
         callbacks += [self._together] if self._team.is_many else []
         callbacks += [
@@ -260,7 +260,7 @@ class Training:
         )
 
     def _progress(self, source: GameSource, terminal: TrainingDisplay) -> Progress:
-        """Show self-play in the terminal while a generation's games are played."""
+        """Show self-play in the terminal during a generation's games."""
         if self._settings.supervised.enabled:
             return lambda made, wanted, unit: terminal.show("self-play", made, wanted, unit)
         trainer = self._settings.trainer
@@ -313,13 +313,13 @@ class Training:
         self._slots.close()
 
     def _begin(self, checkpoint: str | None) -> None:
-        """Rewind the run and truncate records, only after everything has been restored."""
+        """Rewind the run and truncate records, after restoring everything."""
         if checkpoint is not None and Path(checkpoint) != self._run.last_checkpoint:
             rewind(self._run, Path(checkpoint), self._terminal.say)
         self._data.cut_records()
 
     def _time_share(self) -> float:
-        """The share of the run's time that has passed, as all ranks agree on it."""
+        """The share of the run's time that has passed, which all ranks agree on."""
         return self._together.time_share() if self._team.is_many else self._clock.share()
 
     def _window_in_words(self) -> str:
@@ -368,14 +368,14 @@ class _Beginning(Callback):
         self.now()
 
     def now(self) -> None:
-        """Call `then` unless it was called before; also when no step is left to train."""
+        """Call `then` unless called before; also when no step is left."""
         if not self.is_over:
             self.is_over = True
             self._then()
 
 
 def _ranks_in_words(trainer: TrainerSettings, learner: LearnerSettings) -> str:
-    """How a step's batch is divided; empty if it is not."""
+    """Describe how ranks divide a step's batch; empty if they do not."""
     ranks, parts = trainer.ranks, trainer.accumulate_grad_batches
     told = []
     if ranks > 1:

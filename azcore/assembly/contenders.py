@@ -23,7 +23,7 @@ def trained(
 
     Args:
         settings: of the run.
-        network: the one that learns; it may continue at once.
+        network: the one in training; it may continue at once.
         version: optimizer steps behind its weights.
         name: in results.
         num_simulations: per action.

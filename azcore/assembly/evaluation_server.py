@@ -1,4 +1,4 @@
-"""Starts the processes that evaluate positions for those of self-play, one for each GPU."""
+"""Starts the processes that evaluate positions for self-play processes, one per GPU."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ServerProcess:
         try:
             with its, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
                 listener.bind(self.address)
-                listener.listen(1024)  # clients may come before it is ready
+                listener.listen(1024)  # clients may connect before it is ready
                 self._process = subprocess.Popen(
                     [sys.executable, "-c", begin_of(__name__), str(its.fileno())],
                     stdin=subprocess.DEVNULL,
@@ -91,7 +91,7 @@ def servers_of(settings: RunSettings, members: int) -> list[ServerProcess]:
 
 
 def serve(descriptor: int) -> None:
-    """The main function of such a process.
+    """The main function of the process.
 
     Args:
         descriptor: of its end of the socket pair, from which it reads its task.

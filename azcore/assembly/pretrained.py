@@ -58,7 +58,7 @@ def named_stories() -> dict[str, Path]:
 
 
 def in_place_of_story(text: str) -> str:
-    """A text that names a run or one of its checkpoints, with the folder of a shipped story.
+    """A text that names a run or its checkpoint, with a story's name replaced by its folder.
 
     Raises:
         SettingError: it names a story that no game ships; the message lists those that do.

@@ -23,7 +23,7 @@ from azcore.storage.starts import Starts
 
 @dataclass(frozen=True)
 class NetworkWeights(Weights):
-    """The current weights of a network, read on request."""
+    """The current weights of a network, on request."""
 
     settings: PlaySettings
     network: nn.Module
@@ -37,7 +37,7 @@ class NetworkWeights(Weights):
 
 
 def device_of_member(device: torch.device, member: int) -> torch.device:
-    """The device of a process by its number: several GPUs are assigned round robin."""
+    """The device of a process by its number, with GPUs assigned round robin."""
     if str(device) != "cuda":
         return device
     return torch.device("cuda", member % torch.cuda.device_count())

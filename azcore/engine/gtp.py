@@ -83,7 +83,7 @@ class GtpServer(Server):
             "kgs-genmove_cleanup": self._genmove_cleanup,
         }
 
-    # -- the conversation -----------------------------------------------------------------------
+    # -- dialogue --------------------------------------------------------------------------------
 
     def _is_quit(self, line: str) -> bool:
         return split(line)[1] == "quit"
@@ -127,7 +127,7 @@ class GtpServer(Server):
         except (Refusal, AzcoreError) as error:
             self._tell_author(error)
             return "?", str(error)
-        except BrokenPipeError:  # the other side is gone
+        except BrokenPipeError:  # the other side has disconnected
             raise
         except Exception as error:  # a bug in azcore: the game can continue
             traceback.print_exc()
@@ -250,7 +250,7 @@ class GtpServer(Server):
         return text
 
     def _genmove_cleanup(self, words: list[str]) -> str:
-        """A move that captures dead stones before passing, as is usual under area scoring."""
+        """A move that captures dead stones before passing, as is common under area scoring."""
         game = self._game.line.game
         if game.status_of_stones(self._game.line.state) is None:
             raise Refusal(f"{game.name} has no dead stones to capture")

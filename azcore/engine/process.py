@@ -1,4 +1,4 @@
-"""Another program that communicates in lines; no call waits forever, whatever it does."""
+"""Another program that communicates in lines; no call waits forever, whatever the program does."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Process:
             get its Ctrl-C; for a process with its own group and without a keyboard.
 
     Args:
-        command: the words of its command line, the first one a path.
+        command: the words of its command line; the first is a path.
 
     Raises:
         ProgramError: it cannot be started.

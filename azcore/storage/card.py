@@ -16,7 +16,8 @@ from azcore.errors import CheckpointError
 from azcore.version import __version__
 
 MADE, CARD = "made", "card"  # keys of a checkpoint's description of itself
-# Groups of settings that determine what is learned; the rest, where and for how long.
+# Groups of settings that determine what the network learns; the others determine where and for how
+# long.
 _LEARNING = (
     *("seed", "algorithm", "scale", "search", "selfplay", "replay", "learner", "gate"),
     *("supervised", "plugins"),
@@ -57,7 +58,7 @@ def commit() -> str:
 
 
 def require_card(card: Mapping[str, str]) -> Card:
-    """Check that every reader will accept a card, and return it.
+    """Check that every reader will accept a card, then return it.
 
     Raises:
         CheckpointError: it is too long.
@@ -74,8 +75,8 @@ def card_of(described: Mapping[str, Any]) -> Card:
     """A checkpoint's card; empty if unreadable.
 
     Args:
-        described: the checkpoint's own part. It is untrusted, so anything but short text is left
-            out.
+        described: the checkpoint's own part. It is untrusted, so this skips anything but short
+            text.
     """
     card = _plain(described.get(CARD))
     made = described.get(MADE)

@@ -1,4 +1,4 @@
-"""The settings of a run that differ from their defaults, and those in which several runs differ.
+"""The settings of a run that differ from their defaults, and those that differ between runs.
 
 A run stores the defaults of its time: `config.yaml` has the default of every changed setting. These
 are the defaults of its game, algorithm, scale, network and search; the latter two count as changed

@@ -1,4 +1,4 @@
-"""Checks game records from elsewhere against the rules, by replaying them before they are used.
+"""Checks game records from elsewhere against the rules, by replaying them before use.
 
     referee = Referee(game)
     referee.check(record, where)      # raises GameFileError at the first breach of the rules

@@ -1,25 +1,20 @@
 """The run directory: the files of a run.
 
-A run may come from anyone, so it is treated as data: `run_settings` defines which settings it may
-contain, and `untrusted` reads its files.
+A run may come from anyone, so azcore treats it as data: `run_settings` defines which settings it
+may contain, and `untrusted` reads its files.
 
 config.yaml              the settings that define the run, and the defaults of changed ones
 sizes.json               games, threads and evaluator, which settings may leave to a probe
 checkpoints/last.ckpt    saved whole at the end of every generation
-checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can go back to them
+checkpoints/step-*.ckpt rated weights; some are whole, so that the run can return to them
 checkpoints/best.ckpt    the weights that passed the gate last
-checkpoints/init.ckpt    the weights that it began with, if from another run
-games/records.azg        every finished game, or the latest, with closed parts before them:
-games/records-*.azg      named after the place where they end
-metrics.csv              one row per generation
-matches.csv              one row per rating match
-gate.csv                 one row per match of a candidate against the best player
-members.csv              one row per process or actor of self-play, of the latest generation
-progress.json            how much of the current generation has been played
-logs/                    TensorBoard
-report.html              updated during the run
-aside/                   files set aside when the run went back to an earlier checkpoint
-lock                     held by the process that uses the directory
+checkpoints/init.ckpt the initial weights, if from another run games/records.azg every finished
+game, or the latest, with closed parts before them: games/records-*.azg named after the place where
+they end metrics.csv one row per generation matches.csv one row per rating match gate.csv one row
+per match of a candidate against the best player members.csv one row per process or actor of
+self-play, of the latest generation progress.json progress of the current generation's self-play
+logs/ TensorBoard report.html updated during the run aside/ files set aside when the run returned to
+an earlier checkpoint lock held by the process that uses the directory
 """
 
 from __future__ import annotations
@@ -102,7 +97,7 @@ class RunDirectory:
         self.progress = path / "progress.json"
         self.logs = path / "logs"
         self._lock: TextIO | None = None
-        self._told = -1.0  # when progress was told last
+        self._told = -1.0  # when progress was last written
         self.report = path / "report.html"
         self.result = path / "result.json"
 
@@ -193,7 +188,7 @@ class RunDirectory:
             file.write(json.dumps(sizes.known()) + "\n")
 
     def save_progress(self, made: float, wanted: float, unit: str) -> None:
-        """Write how much of a generation has been played, for the page; at most once a second.
+        """Write the progress of a generation's self-play, for the page; at most once a second.
 
         The file may be lost in a power cut: syncing it would hold up self-play.
         """
@@ -203,12 +198,12 @@ class RunDirectory:
         self._told = now
         told = {"made": round(made), "wanted": round(wanted), "unit": unit}
         new = self.progress.with_suffix(".json.tmp")
-        with suppress(OSError):  # the disk may be full; what must be saved says so
+        with suppress(OSError):  # the disk may be full; essential files report that
             new.write_text(json.dumps(told) + "\n")
             new.replace(self.progress)
 
     def read_progress(self) -> tuple[int, int, str] | None:
-        """How many games or positions of how many have been played; None: unknown."""
+        """How many games or positions have been played, and how many are wanted; None: unknown."""
         try:
             told = json.loads(read_text(self.progress, MAX_YAML))
             made, wanted, unit = (told[key] for key in ("made", "wanted", "unit"))
@@ -219,7 +214,7 @@ class RunDirectory:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether some process uses it; this takes the lock for a moment, shared."""
+        """Whether a process uses it; the check takes a shared lock for a moment."""
         return _is_held(self.path / LOCK)
 
     def read_sizes(self) -> Sizes:
@@ -318,7 +313,9 @@ def new_run(run_dir: str | None, game: str) -> RunDirectory:
 
 
 def _holds_a_run(path: Path) -> str:
-    return f"run_dir {path} already holds a run: resume it with resume={path}, or name another"
+    return (
+        f"run_dir {path} already holds a run: resume it with resume={path}, or set another folder"
+    )
 
 
 def runs_inside(folders: Iterable[str], key: str) -> Iterator[tuple[str, Path, Path]]:

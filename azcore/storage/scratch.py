@@ -1,8 +1,8 @@
-"""Arrays that lie on disk instead of in memory, for as long as a process uses them.
+"""Arrays on disk instead of in memory, for the lifetime of a process.
 
 The system keeps pages in use in memory, as far as there is room, and writes back the others. The
 file has no name: nobody else can open it, and it disappears with the process, however that ends. So
-its content need not be verified, and nothing has to be cleaned up.
+its content needs no verification, and there is nothing to clean up.
 """
 
 from __future__ import annotations
