@@ -1,4 +1,4 @@
-"""Typed training settings, separate from the module so that reading them needs no Lightning."""
+"""Typed training settings, in a separate module so that reading them needs no Lightning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from azcore.storage.targets import TARGETS
 T = TypeVar("T")
 OPTIMIZERS = ("sgd", "adamw", "muon")
 SCHEDULES = ("steps", "cosine")
-# The share that the average of the weights keeps at each step.
+# The share of the average that a step keeps.
 AVERAGING: Test = (lambda share: 0 < share < 1, "between 0 and 1, or null")
 
 
