@@ -1,7 +1,7 @@
 """Finds what installed packages add to azcore: entry points, with a group for each kind.
 
-azcore's own games, networks and evaluators are found the same way. A package is imported only when
-a setting names something in it. A setting can name installed things only.
+azcore finds its own games, networks and evaluators the same way. It imports a package only when a
+setting names something in it. A setting can name only installed things.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _FACTOR = 0x100000001B3
 
 
 def state_key(state: Any) -> int:
-    """The rule `position_key` of a game that defines none, to be compiled for its state."""
+    """The rule `position_key` for a game without its own, to be compiled for its state."""
     return fields_hash(state)
 
 

@@ -31,8 +31,7 @@ def dead_channels(network: nn.Module) -> float:
 
 
 def explained_variance(games: Sequence[GameRecord]) -> float | None:
-    """How much of the outcomes' variance the searches' values explain, in games not yet learned
-    from.
+    """The share of the outcomes' variance that search values explain, in games not yet learned.
 
     1 - Var(z - v) / Var(z) over all searched positions, z the outcome and v the root's value, both
     in the view of the player to move: 1 at best, 0 without any explanation. A constant error of

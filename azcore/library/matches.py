@@ -46,7 +46,7 @@ COLUMNS = ("player", "elo", "low", "high", "games", "score", "draws")
 
 
 class Ratings:
-    """The ratings that follow from matches, the strongest player first.
+    """The ratings from some matches, the strongest player first.
 
     Attributes:
         matches: each match with its games, move by move.
@@ -129,7 +129,7 @@ def arena(
     seed: int | None = None,
     quiet: bool = False,
 ) -> Ratings:
-    """Matches in which every two players meet, and the ratings that follow.
+    """Matches between every two players, and the resulting ratings.
 
     Games come in pairs with the seats swapped, from random openings. Ctrl-C ends it early and rates
     the matches played so far.
@@ -147,7 +147,7 @@ def arena(
 
     Raises:
         SettingError: fewer than two players, or a text that does not name one.
-        GameError: no player determines the game, or one has learned another.
+        GameError: no player determines the game, or one was trained on another.
         KeyboardInterrupt: before any match had ended.
     """
     listed = [_loaded(player) for player in players]
@@ -155,7 +155,7 @@ def arena(
         raise SettingError(f"players must be two or more, got {len(listed)}")
     game = game or next(filter(None, map(_game_of, listed)), None)
     if game is None:
-        raise GameError("no player determines the game: name it by game=azcore.make(...)")
+        raise GameError("no player determines the game: pass game=azcore.make(...)")
     numbers = {"arena.games": games, "arena.num_simulations": simulations, "seed": seed}
     given = arguments({key: value for key, value in numbers.items() if value is not None})
     composed = settings_of(game, "command=arena", "players=[random]", *given, *changes)
@@ -203,7 +203,7 @@ def _loaded(player: Player | Run | str | os.PathLike[str] | Choice) -> Player | 
 
 
 def _game_of(player: Player | str | Choice) -> Game | None:
-    """The game that a player has learned, if it states one."""
+    """The game of a player's network, if it states one."""
     if (
         isinstance(player, str)
         and player.partition(":")[0] not in KINDS

@@ -1,4 +1,4 @@
-"""`azcore.train`, and a run of training as an object."""
+"""`azcore.train`, and training runs as objects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HEIGHT = 640  # pixels of a report in a notebook
 
 
 class Report:
-    """The page about a run: a file for any browser, embedded in a notebook.
+    """A run's report: a file for any browser, embedded in a notebook.
 
     Attributes:
         path: of the file.
@@ -64,7 +64,7 @@ class Report:
 
 
 class Run:
-    """A run directory: what training has produced so far, finished or not.
+    """A run directory: the results of training so far, finished or not.
 
     Args:
         path: the directory.
@@ -157,7 +157,9 @@ class Run:
             SettingError: the run has no such weights, or no weights yet.
         """
         if step is None and not self._run.last_checkpoint.exists():
-            raise SettingError(f"{self.path} has no weights yet: it stopped before the first")
+            raise SettingError(
+                f"{self.path} has no weights yet: it stopped before its first checkpoint"
+            )
         return load(f"{self.path}@{'last' if step is None else f'step-{step}'}", game=self.game)
 
     def report(self) -> Report:
@@ -208,8 +210,8 @@ class Run:
             minutes: of training in total; None: the run's own limit.
             steps: of the optimizer in total; None: the run's own limit.
             quiet: print nothing.
-            learner: as for `train`; a run that had one needs it again.
-            callbacks: likewise. `learner=azcore.LearnerModule` and `callbacks=[]` resume without.
+            learner: as for `train`; required again if the run had one. callbacks: likewise.
+                `learner=azcore.LearnerModule` and `callbacks=[]` resume without.
         """
         changes = [f"resume={_quoted(self.path)}", *limits(minutes, steps)]
         game = self.game
@@ -286,7 +288,7 @@ def train(
 
     Raises:
         AzcoreError: a setting cannot be used, or the game breaks the contract.
-        KeyboardInterrupt: it was interrupted before anything was written.
+        KeyboardInterrupt: before the run wrote anything.
     """
     objects = Objects(learner=learner, callbacks=callbacks)
     told = [*changes, *limits(minutes, steps)]
@@ -295,7 +297,7 @@ def train(
     if isinstance(game, Mapping):
         if changes or settings:
             raise SettingError(
-                f"composed settings are complete, got also {', '.join([*changes, *settings])}: "
+                f"composed settings are complete, but got also {', '.join([*changes, *settings])}: "
                 "pass them to compose"
             )
         return _trained({**game, **_limited(game, compose(*told), told)}, quiet, objects)

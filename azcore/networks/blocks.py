@@ -19,7 +19,7 @@ from azcore.networks.heads import Activation, ConvBlock
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """What the blocks of a tower have in common."""
+    """The settings that all blocks of a tower share."""
 
     activation: Activation
     preactivation: bool  # batch norm and activation come before each convolution
@@ -97,7 +97,7 @@ def opening(planes: int, channels: int, kernel: int, style: Style) -> nn.Module:
 
 
 def ending(channels: int, style: Style) -> nn.Module:
-    """What follows a row of blocks: the norm and activation that begin the next block."""
+    """What follows a row of blocks: the norm and activation at the start of a next block."""
     return NormActivation(channels, style) if style.preactivation else nn.Identity()
 
 

@@ -87,7 +87,7 @@ def difference_from_torch(content: bytes, network: nn.Module, observations: Floa
     for name, mine, theirs in zip(OUTPUTS, wanted, found, strict=True):
         own = mine.numpy()
         share = float(np.abs(own - theirs).max() / max(1.0, np.abs(own).max()))
-        if not share <= CLOSE:  # nor where one is not a number
+        if not share <= CLOSE:  # nor if a value is not a number
             raise CheckpointError(
                 f"the ONNX file must reproduce torch's {name} to within {CLOSE:g}, got a "
                 f"difference of {share:g}: this network cannot be exported"

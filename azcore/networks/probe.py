@@ -35,13 +35,13 @@ from azcore.networks.backends import PRECISIONS, Conditions, EvaluatorSettings, 
 from azcore.search.evaluators import Evaluator
 
 AUTO = ("openvino", "cuda_graphs", "torch")  # what `auto` tries, the preferred one first
-BETTER = 1.1  # times the rate of the preferred way; two measurements differ by some percent
+BETTER = 1.1  # times the rate of the preferred way; two measurements differ by a few percent
 SLOWEST = OF_OTHERS  # of the best rate; stop measuring a way that is slower with one position
 BATCH = {"cpu": 32, "cuda": 256}  # positions per call
 BATCH_SECONDS = 0.05  # a large network gets smaller batches
 SECONDS = 0.05  # per measurement
 ROUNDS = 4  # each measures all ways once
-MOST_SECONDS = 1.5  # no round begins later
+MOST_SECONDS = 1.5  # no round begins after this time
 MOST_CACHED = 500  # results in the file
 PACKAGES = ("azcore", "torch", "openvino")  # whose versions matter
 
@@ -88,7 +88,7 @@ class Probe:
 
     way: Way
     rates: dict[Way, float]
-    busy: bool = False  # whether others used the machine meanwhile
+    busy: bool = False  # whether other programs used the machine meanwhile
 
 
 def fastest(

@@ -1,4 +1,4 @@
-"""The network of a checkpoint: described, checked against its weights, and built again."""
+"""The network of a checkpoint: describes it, checks it against the weights, and builds it."""
 
 from __future__ import annotations
 

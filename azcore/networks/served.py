@@ -201,7 +201,7 @@ class EvaluationServer:
         self._changing = threading.Lock()
 
     def serve(self, listener: socket.socket) -> None:
-        """Accept clients forever; a client that closes its socket is gone."""
+        """Accept clients forever; a client leaves by closing its socket."""
         while True:
             client, _ = listener.accept()
             threading.Thread(target=_Client(self, client).answer, daemon=True).start()
@@ -240,7 +240,7 @@ class _Client:
         self._own: dict[_Slot, NetworkEvaluator] = {}
 
     def answer(self) -> None:
-        """Answer all messages until the client is gone."""
+        """Answer all messages until the client disconnects."""
         try:
             while True:
                 message, files, _, _ = socket.recv_fds(self._connection, LONGEST, 1)
@@ -258,7 +258,7 @@ class _Client:
                         os.close(file)
                 self._connection.send(reply)
         except OSError:
-            pass  # it is gone in the middle of a message
+            pass  # the client disconnected in the middle of a message
         finally:
             self._server.leave(self._slot)
             self._own.clear()

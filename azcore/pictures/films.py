@@ -1,10 +1,10 @@
-"""Draws a whole game in one picture, through which a script steps by showing and hiding.
+"""Draws a whole game in one picture; a script steps through it by showing and hiding elements.
 
-Each element says when it is seen: the attribute `data-on` holds the positions as `first-last`,
-several with a space between, and one alone as `first`. The elements of the first position are
-visible, but for the groups `az-owner` and `az-heat`, which are hidden at first. `data-what` and
-`data-where` say the position in words. So a script has nothing to draw, and a piece that stands
-still for a hundred plies is written once.
+Each element states when it is visible: the attribute `data-on` holds the positions as `first-last`,
+separated by spaces, and a single one as `first`. The elements of the first position are visible,
+except for the groups `az-owner` and `az-heat`, which start hidden. `data-what` and `data-where`
+describe the position. So a script draws nothing, and a piece that stands still for a hundred plies
+appears once in the file.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def film(
 
     Args:
         game: of the states.
-        states: the positions, in the order in which they are shown.
+        states: the positions, in display order.
         heat: shares of actions in the first positions, see `heat_of`; the group `az-heat`.
         owners: cells of the first positions, see `owners_of`; the group `az-owner`. Both are
             rounded to a few steps and have no texts.
-        letters: letters in place of drawings that one has to know.
+        letters: letters instead of drawings that not everybody knows.
         bare: without colours and definitions, for pages with several films; see `shared`.
         prefix: of the identifiers inside.
 
@@ -61,7 +61,7 @@ def film(
         None if the game has no board.
 
     Raises:
-        GameError: the layout changes on the way.
+        GameError: the layout changes during the game.
     """
     boards = [game.board(state) for state in states]
     shown = [board for board in boards if board is not None]
@@ -129,7 +129,7 @@ def _heat(pencil: Pencil, board: Board, shares: Mapping[int, float]) -> list[Fra
 def _owner(
     pencil: Pencil, board: Board, cells: FloatArray, known: dict[tuple[str, float], Fragment | None]
 ) -> list[Fragment]:
-    """The owners of places; `known` has those that were drawn before."""
+    """The owners of places; `known` holds those already drawn."""
     fragments = []
     for place, share in owners_of(board, cells).items():
         key = place, _rounded(share, SURE)
@@ -147,7 +147,7 @@ def _rounded(share: float, steps: int) -> float:
 
 
 def _timed(fragment: Fragment, plies: Sequence[int], *, hides: bool = True) -> str:
-    """A fragment that says when it is seen, from ascending positions; or its group is hidden."""
+    """A fragment with the ascending positions where it is visible, or in a hidden group."""
     spans: list[list[int]] = []
     for ply in plies:
         if spans and ply == spans[-1][1] + 1:

@@ -1,8 +1,8 @@
 """Draws a position; `films.py` draws a whole game in one picture.
 
-A picture is a string of SVG. It loads nothing and runs nothing, and is as sharp on paper as on a
-phone. Its parts, from below: the empty board; what lies under the pieces (last action, check);
-shadows; pieces; what lies over them; hands; the layers of a search.
+A picture is a string of SVG. It loads and runs nothing, and is sharp at any size. Its parts, from
+below: the empty board; marks under the pieces (last action, check); shadows; pieces; marks over
+them; hands; the layers of a search.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PARTS = ("under", "shadows", "pieces", "over", "hands")  # from below
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG, and where to click on it.
+    """An SVG with its click targets.
 
     Attributes:
         svg: one element, without a size of its own.
@@ -43,7 +43,7 @@ class Picture:
         targets: left, top, width and height of each place, and of each piece in the hand of the
             player to move, by the name of its click.
         listed: the legal actions with their texts if the game has no board to click.
-        definitions: what a bare film uses and does not hold, by name; see `shared`.
+        definitions: by name, what a bare film uses but does not contain; see `shared`.
     """
 
     svg: str
@@ -65,7 +65,7 @@ class Picture:
 
 
 class Fragment(NamedTuple):
-    """One element of a picture, and what it says."""
+    """One element of a picture, and its description."""
 
     svg: str
     what: str = ""
@@ -139,7 +139,7 @@ def draw_board(
 def overlay(board: Board, layers: Layers, *, flip: bool = False) -> str:
     """Layers as elements for the group `az-layers` of a picture of this board.
 
-    For pages on which they change and the picture stays.
+    For pages that change the layers but not the picture.
     """
     return "".join(
         layer_drawing.drawn(board, Geometry(board.layout, flip), layers, Palette("auto"))
@@ -149,7 +149,7 @@ def overlay(board: Board, layers: Layers, *, flip: bool = False) -> str:
 def loose_pieces(
     board: Board, roles: Iterable[str], *, flip: bool = False, letters: bool = False
 ) -> tuple[str, dict[str, str]]:
-    """Pieces of the player to move that are not on the board, such as one about to be put down.
+    """Pieces of the player to move that are not on the board, such as one about to be placed.
 
     Returns:
         Their definitions, and the name of each role's; both are for a picture of this board.
@@ -160,7 +160,7 @@ def loose_pieces(
 
 
 def text_picture(game: Game, state: Any) -> Picture:
-    """What `render` gives, for games without a board."""
+    """The text of `render`, for games without a board."""
     shown = game.render(state)
     lines = shown.expandtabs().split("\n")
     width = 0.62 * 32 * max(len(line) for line in lines) + 64
@@ -187,7 +187,7 @@ def title_of(name: str) -> str:
 
 
 class Pencil:
-    """Draws boards of one layout in one way."""
+    """Draws boards of one layout in one style."""
 
     def __init__(
         self,
@@ -211,21 +211,21 @@ class Pencil:
         self._known: dict[Piece, tuple[Fragment | None, Fragment]] = {}
 
     def whole(self, body: str, words: str, *, bare: bool = False) -> str:
-        """The picture around what has been drawn; bare: without colours and definitions."""
+        """The complete picture of the drawn parts; bare: without colours and definitions."""
         geometry, palette = self.geometry, self.palette
         head = "" if bare else head_of(palette, self.definitions())
         body = surface(self.prefix, geometry, palette) + body
         return _svg(geometry.width, geometry.height, self.title, words, head, body)
 
     def definitions(self) -> dict[str, str]:
-        """What has been drawn once and is used by name, by that name."""
+        """The definitions drawn so far, by name."""
         made = self.set.definitions()
         if self.layout.surface == "wood":
             made[f"{self.prefix}-wood"] = wood(self.prefix, self.palette)
         return made
 
     def parts(self, board: Board) -> dict[str, list[Fragment]]:
-        """What changes from position to position, by part."""
+        """The parts that change from position to position."""
         return {
             "under": list(self._under(board)),
             "shadows": list(self._shadows(board)),
@@ -246,7 +246,7 @@ class Pencil:
 
     @property
     def _on_cells(self) -> bool:
-        """Whether a place is marked as a whole, and not by a ring on its stone."""
+        """Whether a mark covers a whole place, rather than forming a ring on its stone."""
         return self.layout.kind == "cells" and self.layout.surface != "rack"
 
     def _under(self, board: Board) -> Iterator[Fragment]:
@@ -287,7 +287,7 @@ class Pencil:
         return (self._drawn(board, piece)[1] for piece in board.pieces)
 
     def _drawn(self, board: Board, piece: Piece) -> tuple[Fragment | None, Fragment]:
-        """The shadow of a piece and the piece; most stand still from ply to ply."""
+        """A piece and its shadow; most stand still from ply to ply."""
         if piece not in self._known:
             shadow = self.set.shadow(piece.seat, piece.role)
             x, y = self.geometry.centres[piece.place]
@@ -299,7 +299,7 @@ class Pencil:
         return self._known[piece]
 
     def _over(self, board: Board) -> Iterator[Fragment]:
-        """Rings on stones, and the sign of check."""
+        """Rings on stones, and the mark of check."""
         colours = {piece.place: self.layout.colours[piece.seat] for piece in board.pieces}
         for place in board.check:
             x, y = self.geometry.centres[place]

@@ -1,4 +1,4 @@
-"""A position in words, for people who listen to a page."""
+"""A text description of a position, for people who listen to a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def pieces_in_words(board: Board, seats: tuple[str, str]) -> list[Said]:
 
 
 def piece_in_words(board: Board, seats: tuple[str, str], seat: int, role: str) -> str:
-    """`white pawn`; `X` if that says it all."""
+    """`white pawn`; or `X`, if that is enough."""
     letter, name = board.layout.roles[role].letter, board.layout.roles[role].name
     return seats[seat] if letter.lower() == seats[seat].lower() else f"{seats[seat]} {name}"
 
@@ -36,7 +36,7 @@ def grouped(said: Iterable[Said]) -> str:
 
 
 def in_words(board: Board, seats: tuple[str, str]) -> str:
-    """The whole position in a few sentences."""
+    """Describe the whole position in a few sentences."""
     said = [pieces_in_words(board, seats)]
     said.append(
         [

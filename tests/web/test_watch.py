@@ -136,10 +136,10 @@ def test_where_games_are_played(place: str, runs: Path) -> None:
         for name, values in (("two", (1.25, 800, 100, 2)), ("<b>one</b>", (1.5, 900, 50, 0)))
     ]
     report = get(place, "/report?run=deep/table")[1]
-    assert "Where games are played" in report
+    assert "Self-play processes" in report
     assert report.index("<td>two</td>") < report.index("<td>&lt;b&gt;one&lt;/b&gt;</td>")
     assert json.loads(get(place, "/run.json?run=true")[1])["members"] == []
-    assert "Where games are played" not in get(place, "/report?run=true")[1]
+    assert "Self-play processes" not in get(place, "/report?run=true")[1]
     (runs / "deep/table/members.csv").unlink()
 
 
