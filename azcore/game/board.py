@@ -251,7 +251,7 @@ class Board:
                 longer = beginnings[path]
                 _refuse(
                     f"the path of action {action}",
-                    "not a prefix of another",
+                    "no prefix of another",
                     f"{path}, which {self.actions[longer]} of action {longer} begins with",
                 )
 

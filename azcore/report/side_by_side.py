@@ -319,7 +319,7 @@ def _half(of: Callable[[Column], Sequence[float | None]]) -> Callable[[Column], 
 
 Rows = tuple[tuple[str, Callable[[Column], str]], ...]
 RULES: Rows = (
-    ("Actions", _rules(lambda game: f"{game.num_actions:,}")),
+    ("Number of actions", _rules(lambda game: f"{game.num_actions:,}")),
     (
         "Input planes",
         _rules(lambda game: "{} of {} × {}".format(*game.observation_shape)),

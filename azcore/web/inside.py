@@ -23,8 +23,8 @@ from azcore.web.view import Plain, ending
 
 RULES = ("puct", "gumbel")
 MOST_SIMULATIONS = 1000  # simulations of one search
-MOST_NODES = 36  # nodes drawn of the tree
-MOST_EDGES = 14  # of a node that is listed
+MOST_NODES = 36  # nodes of the drawn tree
+MOST_EDGES = 14  # listed edges of a node
 MOST_FOUND = 6  # actions listed in a result
 
 

@@ -514,7 +514,7 @@ ALONE = {
     "a path that begins another": (
         {"board": changed_board(actions=paths_of_growing_length)},
         Identity.BOARD,
-        "must be not a prefix of another",
+        "must be no prefix of another",
     ),
     "an action that cannot be clicked": (
         {"board": changed_board(actions=lambda board: dict(list(board.actions.items())[1:]))},

@@ -272,7 +272,7 @@ def test_three_runs_of_different_games_on_one_page(place: str, runs: Path) -> No
     table = page[page.index("<h2>The rules</h2>") :]
     rows = dict(re.findall(r'<th scope="row">([^<]*)</th>((?:<td>[^<]*</td>)*)', table))
     told = {name: re.findall("<td>([^<]*)", cells) for name, cells in rows.items()}
-    assert told["Actions"] == ["9", "10", "5"]
+    assert told["Number of actions"] == ["9", "10", "5"]
     assert told["Input planes"] == ["2 of 3 × 3", "17 of 3 × 3", "17 of 2 × 2"]
     assert told["Optimizer steps"] == ["20"] * 3
     assert told["Rating above its own random play"][0].endswith(" Elo")
@@ -406,7 +406,7 @@ def test_runs_side_by_side_and_saved_as_a_file(place: str, tmp_path: Path, width
         page.locator("#films figcaption", has_text="Go 3×3, untrained").wait_for()
         page.locator("input[value=evaluations]").check(force=True)
         page.locator('svg[aria-label*="over evaluations of networks"]').first.wait_for()
-        page.locator("tr", has_text="Actions").get_by_text("10").wait_for()
+        page.locator("tr", has_text="Number of actions").get_by_text("10").wait_for()
 
 
 VIEWS = {  # and what is there once a view is complete
