@@ -1,8 +1,8 @@
 """Checkpoints: saved at the end of each generation, thinned with age, and used to resume.
 
 last.ckpt    everything needed to resume, written at the end of each generation
-step-N.ckpt weights that were rated. Whole at first, so that a run can return there; with age, fewer
-stay whole and the rest keep only their weights: see `is_kept_whole`
+step-N.ckpt  rated weights. Whole at first, so that a run can return there; with age,
+             fewer stay whole and the rest keep only their weights: see `is_kept_whole`
 
 Only finite values are saved, so a run can continue from each checkpoint.
 """

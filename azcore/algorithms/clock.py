@@ -4,9 +4,9 @@ The time of a run counts from the start of its command, summed over all its part
 run checks it between two rounds of self-play, after each optimizer step and during matches, so that
 it ends in time with its last rating finished and its weights saved:
 
-    self-play ends early the run takes as many steps as its games so far allow
-    learning ends early a resumed run continues the generation at that step
-    a match ends early the run discards it
+    self-play ends early     the run takes as many steps as its games so far allow
+    learning ends early      a resumed run continues the generation at that step
+    a match ends early       the run discards it
 
 The checkpoint counts the missing part, and a resumed run makes up for it. Without a limit nothing
 depends on the clock.

@@ -58,8 +58,8 @@ def follow(team: Team, place: Place) -> None:
         AzcoreError: a part of the run is missing here.
     """
     quiet_lightning()
-    said = json.loads(team.receive())
-    settings = settings_from(_without_search(said["config"]), RunSettings)
+    message = json.loads(team.receive())
+    settings = settings_from(_without_search(message["config"]), RunSettings)
     trainer, learner = settings.trainer, settings.learner
     network = build_network(settings.game, settings.network, settings.seed)
     together = Together(team, lambda: 0.0, threads_of(place))
@@ -89,7 +89,7 @@ def follow(team: Team, place: Place) -> None:
     ).fit(
         module,
         datamodule=data,
-        ckpt_path="rank 0's" if said["resumes"] else None,
+        ckpt_path="rank 0's" if message["resumes"] else None,
         weights_only=True,
     )
 
@@ -181,7 +181,7 @@ def _words(error: BaseException, rank: int) -> bytes:
         found = traceback.format_exception_only(error)
         error = AzcoreError(f"rank {rank} of the learner has failed: {' '.join(found)}")
     try:
-        pickle.loads(said := pickle.dumps(error))
+        pickle.loads(message := pickle.dumps(error))
     except Exception:
-        said = pickle.dumps(AzcoreError(str(error)))
-    return said
+        message = pickle.dumps(AzcoreError(str(error)))
+    return message

@@ -51,10 +51,10 @@ class Objects:
         """
         missing = {key: each for key, each in names.items() if getattr(self, key) is None}
         if missing:
-            told = " and ".join(f"{key} {', '.join(each)}" for key, each in missing.items())
+            passed = " and ".join(f"{key} {', '.join(each)}" for key, each in missing.items())
             words = ", ".join(f"{key}=..." for key in missing)
             raise SettingError(
-                f"{run} was trained with {told}, which a Python program must pass again: "
+                f"{run} was trained with {passed}, which a Python program must pass again: "
                 f"azcore.Run(...).resume({words})"
             )
 

@@ -1,6 +1,6 @@
 """The origin of a run that did not start from random weights: another run's weights or state.
 
-    init=RUN only the weights: another algorithm, optimizer and schedule, from step 0 on;
+    init=RUN        only the weights: another algorithm, optimizer and schedule, from step 0 on;
                     and other settings of the game, such as its size, if the network fits
     fork=RUN@step-8 weights, optimizer, games in play and records: it continues like that run
 
@@ -112,14 +112,14 @@ def of_other_settings(checkpoint: Mapping[str, Any], game: Game) -> str:
     """
     theirs, ours = checkpoint[KEY]["game"]["settings"], game.settings
     different = [
-        f"{key:.40} {_in_words(theirs, key)} (here {_in_words(ours, key)})"
+        f"{key:.40} {_described(theirs, key)} (here {_described(ours, key)})"
         for key in {**ours, **theirs}
         if ours.get(key) != theirs.get(key)
     ]
     return f" of {', '.join(different)}" if different else ""
 
 
-def _in_words(settings: Mapping[str, Any], key: str) -> str:
+def _described(settings: Mapping[str, Any], key: str) -> str:
     return short_repr.repr(settings[key]) if key in settings else "not set"
 
 

@@ -3,7 +3,7 @@
     trainer.devices=4                        this process is rank 0 and starts ranks 1 to 3
     trainer.devices=4 trainer.num_nodes=2    the same command on each node; the first process of a
                                              node starts the node's others
-    torchrun or Slurm's srun starts them all, one command per rank
+    torchrun, or Slurm's srun                starts them all, one command per rank
 
 Rank 0 is the run. The others have no run directory, terminal or self-play: see `follower.py`.
 If a rank is lost, the run ends with a one-sentence error, and the end of the run ends all ranks.
@@ -237,11 +237,11 @@ class _Child:
         """Read its messages: None, it is ready; an error; `DONE`; the end of the connection."""
         try:
             while True:
-                said = pickle.loads(self._connection.recv_bytes())
-                if said == DONE:
+                message = pickle.loads(self._connection.recv_bytes())
+                if message == DONE:
                     return
-                if said is not None:
-                    self._has_lost(said)
+                if message is not None:
+                    self._has_lost(message)
                 self.is_ready.set()
         except (EOFError, OSError):
             self._has_lost(

@@ -168,10 +168,10 @@ class Training:
         except BaseException:
             self.close()  # else processes of self-play would live as long as this one
             raise
-        terminal.say(settings.learner.schedule_in_words(trainer.max_steps, trainer.max_seconds))
-        terminal.say(f"memory {source.in_words()}{self._window_in_words()}{self._cache_in_words()}")
-        if told := _ranks_in_words(trainer, settings.learner):
-            terminal.say(told)
+        terminal.say(settings.learner.describe_schedule(trainer.max_steps, trainer.max_seconds))
+        terminal.say(f"memory {source.describe()}{self._describe_window()}{self._describe_cache()}")
+        if ranks := _describe_ranks(trainer, settings.learner):
+            terminal.say(ranks)
 
     def fit(self, checkpoint: str | None) -> int:
         """Run to the end, from a checkpoint if given; return the number of optimizer steps."""
@@ -186,8 +186,8 @@ class Training:
                     self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
                 )
         except FAULTS as error:
-            is_told = isinstance(error, AzcoreError) and not isinstance(error, CheckpointError)
-            if checkpoint is None or began.is_over or is_told or checkpoint in str(error):
+            is_reported = isinstance(error, AzcoreError) and not isinstance(error, CheckpointError)
+            if checkpoint is None or began.is_over or is_reported or checkpoint in str(error):
                 raise
             raise CheckpointError(
                 f"{checkpoint}: a run cannot resume from this checkpoint: {short_reason(error)}"
@@ -322,7 +322,7 @@ class Training:
         """The share of the run's time that has passed, which all ranks agree on."""
         return self._together.time_share() if self._team.is_many else self._clock.share()
 
-    def _window_in_words(self) -> str:
+    def _describe_window(self) -> str:
         """Upper limits of the games in memory and on disk, where a game takes the same space."""
         settings, game = self._settings, self._settings.game
         legal = many_legal(game)
@@ -344,7 +344,7 @@ class Training:
             words += f"; at most {share * window / 1e6:,.0f} MB of records on disk"
         return words
 
-    def _cache_in_words(self) -> str:
+    def _describe_cache(self) -> str:
         settings = self._settings
         if not settings.evaluation.cache:
             return ""
@@ -374,19 +374,21 @@ class _Beginning(Callback):
             self._then()
 
 
-def _ranks_in_words(trainer: TrainerSettings, learner: LearnerSettings) -> str:
+def _describe_ranks(trainer: TrainerSettings, learner: LearnerSettings) -> str:
     """Describe how ranks divide a step's batch; empty if they do not."""
     ranks, parts = trainer.ranks, trainer.accumulate_grad_batches
-    told = []
+    sentences = []
     if ranks > 1:
         norm = "over all of them" if learner.sync_batch_norm else "over each rank alone"
-        told.append(f"learns on {ranks} ranks, batch norm {norm}; each holds the replay window")
+        sentences.append(
+            f"learns on {ranks} ranks, batch norm {norm}; each holds the replay window"
+        )
     if ranks * parts > 1:
         passes = f"{parts} passes of " if parts > 1 else ""
         rows = learner.batch_size // (ranks * parts)
         shares = f"{ranks} x {rows:,}" if ranks > 1 else f"{rows:,}"
-        told.append(f"a batch of {learner.batch_size:,} is {passes}{shares} positions")
-    return "; ".join(told)
+        sentences.append(f"a batch of {learner.batch_size:,} is {passes}{shares} positions")
+    return "; ".join(sentences)
 
 
 def _words(settings: Mapping[str, Any]) -> str:

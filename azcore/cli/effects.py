@@ -145,8 +145,8 @@ def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
         for what, keys in named.items():
             wanted = [_wanted_by(key, settings) for key in keys]
             if wanted and None not in wanted:
-                told = f"{what} changes something only with {wanted[0]}"
-                raise SettingError(f"{told}; got {override.input_line}")
+                reason = f"{what} changes something only with {wanted[0]}"
+                raise SettingError(f"{reason}; got {override.input_line}")
 
 
 def _wanted_by(key: str, settings: Settings) -> str | None:

@@ -113,8 +113,8 @@ def of_another_command(command: str, key: str, line: str) -> str:
     whose = f"for command={', '.join(others)}" if others else "not a setting"
     if command == "train" and not others and roots.has(command, key):
         whose = "for sweeps only"
-    told = INSTEAD.get(command, {})
-    place = next((words for at, words in told.items() if f"{key}.".startswith(f"{at}.")), "")
+    instead = INSTEAD.get(command, {})
+    place = next((words for at, words in instead.items() if f"{key}.".startswith(f"{at}.")), "")
     sentence = f"{key} is {whose}, got {line} with command={command}"
     return f"{sentence}; {place}" if place else sentence
 

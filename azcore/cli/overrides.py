@@ -218,7 +218,7 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         raise SettingError(
             f"resume={resume} resumes in the run's own folder, got run_dir={composed['run_dir']}"
         )
-    settings = _going_on(config, overrides, run, f"resume={config.resume}", is_new=False)
+    settings = _continued(config, overrides, run, f"resume={config.resume}", is_new=False)
     # Store the latest run found here; a second search could find another.
     return {**settings, "resume": str(run.path) if resume == "latest" else resume}
 
@@ -234,10 +234,10 @@ def forked(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
     path = checkpoint_of(str(config.fork))
     run = find_run(str(path), config.game.name, "fork")
-    return _going_on(config, overrides, run, f"fork={config.fork}", is_new=True)
+    return _continued(config, overrides, run, f"fork={config.fork}", is_new=True)
 
 
-def _going_on(
+def _continued(
     config: DictConfig, overrides: list[str], run: RunDirectory, asked: str, *, is_new: bool
 ) -> dict[str, Any]:
     """A run's own settings with this command line's changes, and the rest.

@@ -73,21 +73,21 @@ def run_at_once(
             processes[name] = _started(words, **kind)
             printing.append(_Printed(name.ljust(width), processes[name].stdout))
             printing[-1].start()
-        going_on = dict(processes)
-        while going_on:
+        running = dict(processes)
+        while running:
             left = every if is_late else max(0.1, began + seconds - time.monotonic())
-            for name, process in list(going_on.items()):
+            for name, process in list(running.items()):
                 try:
-                    status = process.wait(min(every, left) / len(going_on))
+                    status = process.wait(min(every, left) / len(running))
                 except TimeoutExpired:
                     continue
-                del going_on[name]
+                del running[name]
                 if not _is_done(status, lines[name], asked_by) and not is_late:
                     return False
             meanwhile()
             if not is_late and time.monotonic() - began >= seconds:
                 is_late = True
-                for process in going_on.values():
+                for process in running.values():
                     process.terminate()
         return True
     finally:

@@ -15,7 +15,7 @@ from azcore.commands.console import table_console
 from azcore.commands.result import write_result
 from azcore.errors import AzcoreError, SettingError
 from azcore.storage.card import card_of
-from azcore.storage.changes import base_in_words, changes_in_words
+from azcore.storage.changes import describe_base, describe_changes
 from azcore.storage.checkpoint import KEY, is_whole, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import ORIGIN, own_settings
@@ -77,8 +77,8 @@ def _changed(path: Path) -> str | None:
         settings = own_settings(run)
     except AzcoreError:
         return None
-    words = changes_in_words(settings, "\n")
-    return words and f"{words}\nother than the defaults of {base_in_words(settings)}"
+    words = describe_changes(settings, "\n")
+    return words and f"{words}\nother than the defaults of {describe_base(settings)}"
 
 
 def _of_run(path: Path, step: int) -> dict[str, str]:

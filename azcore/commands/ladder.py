@@ -274,7 +274,7 @@ class Climb:
                     "seed": self.seed,
                     "machine": processor(),
                     "commit": commit(),
-                    "train": _told(recipe, self.seed),
+                    "train": _command_lines(recipe, self.seed),
                     "line": " ".join(measure.line),
                 }
             )
@@ -352,7 +352,7 @@ def _seed(line: Sequence[str], seed: int) -> list[str]:
     return [] if _command_of(line) == "import" else [f"seed={seed}"]
 
 
-def _told(recipe: Recipe, seed: int) -> str:
+def _command_lines(recipe: Recipe, seed: int) -> str:
     """The lines that prepare and train a recipe, as one text for the table."""
     lines = [f"{name.upper()}: {' '.join(line)}" for name, line in recipe.prepare.items()]
     return "; ".join([*lines, " ".join([*recipe.train, f"seed={seed}"])])

@@ -293,7 +293,7 @@ class Session:
             return
         text = self._game.action_to_text(self._line.state, best.action)
         self._play(best.action, self._remark_of(thought, best))
-        self._terminal.say(f"{name} plays {text}: {in_words(best.value, self._game, seat)}")
+        self._terminal.say(f"{name} plays {text}: {describe_value(best.value, self._game, seat)}")
         self._board("")
 
     def _remark_of(self, thought: Thought, best: Variation) -> str:
@@ -343,7 +343,7 @@ class Session:
         best = thought.best
         follow = self._text_of_line(best.actions)
         seat = self._line.player
-        self._terminal.say(f"{follow.split()[0]}: {in_words(best.value, self._game, seat)}")
+        self._terminal.say(f"{follow.split()[0]}: {describe_value(best.value, self._game, seat)}")
         self._terminal.say(f"expected: {follow}")
 
     def _opinion(self, _: str) -> None:
@@ -352,7 +352,7 @@ class Session:
             return
         thought = self._think(forced_wins=False)
         seat = self._line.player
-        opinion = in_words(thought.value, self._game, seat)
+        opinion = describe_value(thought.value, self._game, seat)
         opinion = f"{opinion[0].upper()}{opinion[1:]}"
         self._terminal.say(f"{opinion}, after {thought.simulations} simulations.")
         rows = [("move", "visits", "value", "prior", "expected")]
@@ -455,7 +455,7 @@ def sides(game: Game) -> str:
     return ", ".join([*SEATS, *game.seat_names])
 
 
-def in_words(value: float, game: Game, seat: int) -> str:
+def describe_value(value: float, game: Game, seat: int) -> str:
     """Describe a value in [-1, 1], view of `seat`: which side is better, and its expected score."""
     value = round(value, 2) + 0.0  # no minus before a zero
     better = seat if value >= 0 else 1 - seat

@@ -58,7 +58,7 @@ def starting(
     """
     if config["resume"]:
         run.open()
-        yield _going_on(run, config["resume"], origin, settings, terminal)
+        yield _resumed(run, config["resume"], origin, settings, terminal)
     elif config[FORK]:
         try:
             yield _forking(run, config[FORK], settings, terminal)
@@ -72,7 +72,7 @@ def starting(
         yield Start()
 
 
-def _going_on(
+def _resumed(
     run: RunDirectory,
     resume: str,
     origin: dict[str, Any],

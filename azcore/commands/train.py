@@ -237,7 +237,7 @@ def _conclude(
         report = no_report(error)
     terminal.conclude(result)
     terminal.say(report)
-    if words := _resignation_in_words(run):
+    if words := _describe_resignation(run):
         terminal.say(words)
     if step is not None:
         if terminal.rating:  # not yet shown in a generation's line
@@ -247,7 +247,7 @@ def _conclude(
         terminal.say(f"play against it with: {play}", as_command=True)
         if step < max_steps:
             longer = "trainer.max_time=DAYS:HOURS:MINUTES:SECONDS"
-            stopped = f"stopped at step {step:,} of {max_steps:,}; {_how_to_go_on(run, name)}"
+            stopped = f"stopped at step {step:,} of {max_steps:,}; {_how_to_resume(run, name)}"
             terminal.say(f"{stopped} {longer}", as_command=True)
         return 0
     terminal.say(f"interrupted, {_what_was_saved(run, name)}", as_command=True)
@@ -258,10 +258,10 @@ def _what_was_saved(run: RunDirectory, name: str) -> str:
     """Describe what an interrupted run saved, and how to resume it."""
     path = run.last_checkpoint
     saved = f"saved up to {path}" if path.exists() else "nothing saved"
-    return f"{saved}; {_how_to_go_on(run, name)}"
+    return f"{saved}; {_how_to_resume(run, name)}"
 
 
-def _how_to_go_on(run: RunDirectory, name: str) -> str:
+def _how_to_resume(run: RunDirectory, name: str) -> str:
     return f"resume with: python -m azcore game={name} {_word('resume', run)}"
 
 
@@ -288,7 +288,7 @@ def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str
         raise
 
 
-def _resignation_in_words(run: RunDirectory) -> str:
+def _describe_resignation(run: RunDirectory) -> str:
     """Describe the share of wrong resignations in the latest games played to their end."""
     table = Table(run.metrics, list(METRICS))
     last = next((row for row in reversed(table.rows()) if row.get("resign_false_positives")), None)

@@ -95,8 +95,8 @@ class AnalysisServer(Server):
             )
             return True
         if not isinstance(body, dict):
-            said = json.dumps(body)[:SHOWN]
-            self._tell({"error": f"Request line was valid json but was not an object: {said}"})
+            shown = json.dumps(body)[:SHOWN]
+            self._tell({"error": f"Request line was valid json but was not an object: {shown}"})
         elif not isinstance(body.get("id"), str):
             self._tell({"error": 'Request must have a string "id" field'})
         else:

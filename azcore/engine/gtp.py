@@ -170,7 +170,7 @@ class GtpServer(Server):
             main, period, _ = number(rest, 0), number(rest, 1), whole(rest, 2)
             if min(main, period) < 0:
                 raise Refusal("syntax error: times are 0 or more")
-            self._set_time(TimeSettings(main=main, period=period, stones=1, periods_told=True))
+            self._set_time(TimeSettings(main=main, period=period, stones=1, counts_periods=True))
         else:
             raise Refusal("syntax error: expected none, absolute, canadian or byoyomi")
         return ""

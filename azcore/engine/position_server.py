@@ -113,7 +113,7 @@ class PositionServer(Server):
         self._closed = False  # the other side has disconnected
         self._before: EngineSettings | None = None  # if options named another book or tablebase
         self._own_book = True  # whether the book may answer
-        self._failure_is_told = False
+        self._failure_is_reported = False
         self._options = {plain_name(option.name): option for option in self._all_options()}
         self._commands = {
             self.protocol: self._on_hello,
@@ -149,7 +149,7 @@ class PositionServer(Server):
         self._stop_thinking()
 
     def _tell_failure(self, error: Exception) -> None:
-        if not self._failure_is_told:
+        if not self._failure_is_reported:
             self._note(str(error))
 
     def answer(self, line: str) -> bool:
@@ -495,5 +495,5 @@ class PositionServer(Server):
             raise
         except AzcoreError as error:
             self._note(str(error))
-            self._failure_is_told = True
+            self._failure_is_reported = True
             raise NotLoadedError(str(error)) from error

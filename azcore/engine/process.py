@@ -150,8 +150,8 @@ class Process:
         except queue.Empty:
             if self._passed_over is None:
                 raise self.fault("did not answer in time") from None
-            said = f"sent no answer in time, only: {cut(self._passed_over)}"
-            raise self.fault(said) from None
+            message = f"sent no answer in time, only: {cut(self._passed_over)}"
+            raise self.fault(message) from None
         if line is None:
             self._lines.put(None)  # for the next call
             raise self._ended()

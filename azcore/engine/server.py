@@ -139,7 +139,7 @@ class Engine:
         ):
             changed = {key: value for key, value in settings.items() if value != old.settings[key]}
             before = {key: old.settings[key] for key in changed}
-            raise GameError(f"the network is for {_in_words(before)}, got {_in_words(changed)}")
+            raise GameError(f"the network is for {_described(before)}, got {_described(changed)}")
         return make(old.name, **new.settings)
 
     def change_game(self, **settings: Setting) -> None:
@@ -194,7 +194,7 @@ class Engine:
         self._thinker.set_result(thinker)
 
 
-def _in_words(settings: dict[str, Setting]) -> str:
+def _described(settings: dict[str, Setting]) -> str:
     """Describe settings, such as `board size 9`."""
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in settings.items())
 

@@ -276,7 +276,7 @@ class Thinker:
         self._recalled = recalled = self._recall(task.limits)
         if recalled is not None:
             if not recalled.leaves_a_choice:
-                return self._told(task, recalled, began, on_report)
+                return self._recalled_thought(task, recalled, began, on_report)
             only = recalled.actions
         self._evaluate_root(only)
         if task.predictions is not None:
@@ -350,7 +350,7 @@ class Thinker:
             self._state, len(self._actions), limits.actions, from_book=limits.book
         )
 
-    def _told(
+    def _recalled_thought(
         self, task: _Task, recalled: Recalled, began: float, on_report: Report | None
     ) -> Thought:
         """That data as a thought; an endless search waits for `stop` or new limits."""

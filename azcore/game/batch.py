@@ -45,7 +45,7 @@ from azcore.game.compiled import (
     STEP,
     RuleFunctions,
 )
-from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS, texts_along
+from azcore.game.contract import OUTCOMES, OUTCOMES_AS_TEXT, texts_along
 from azcore.game.decided import Decided, decide, decide_ends, deciding_kernel, make_line
 from azcore.game.faults import broken_promise, game_faults, raised
 from azcore.game.positions import Paths, Positions
@@ -149,7 +149,7 @@ class GameBatch(ABC):
 # Checks of `replay` in every position: the rule, and its promise.
 _PROMISES = {
     BAD_PLAYER: ("current_player", "0 or 1"),
-    BAD_OUTCOME: ("outcome", OUTCOMES_IN_WORDS),
+    BAD_OUTCOME: ("outcome", OUTCOMES_AS_TEXT),
     BAD_LEGAL: (
         "legal_action_mask",
         "1 to {game.num_actions} where the game is not over",

@@ -3,17 +3,17 @@
 `Layout` is constant through a game, `Board` is one position on it. Both check themselves. azcore
 draws them (`azcore/pictures`) and handles the mouse; a game ships no code for any page.
 
-The name of a place is its column and row, as in the game's own notation: `e4`, `D4`, `7g`. An
-action is made by a path of one or more *clicks*, and a click is the name of
+The name of a place is its column and row, as in the game's own notation: `e4`, `D4`, `7g`. A path
+of one or more *clicks* makes an action, and a click is the name of
 
 * a place: `e2`;
 * a kind of piece in the hand of the player to move, after a star: `*P`;
-* a choice of the layout: a button such as `pass` where a path begins with it, otherwise the answer
-to a question after the clicks before it, such as what a pawn becomes.
+* a choice of the layout: a button such as `pass` where a path begins with it, otherwise an answer
+  to the question after the clicks before it, such as what a pawn becomes.
 
 No path is a prefix of another, so it is always clear when an action is complete:
 
-    b2 place a stone      ("b2",)
+    b2      place a stone            ("b2",)
     e7e8q   a pawn becomes a queen   ("e7", "e8", "q")
     P*5e    a pawn is dropped        ("*P", "5e")
     pass                             ("pass",)

@@ -30,7 +30,7 @@ from azcore.game.knowledge import Book, Tablebase
 from azcore.game.transcript import TranscriptFormat
 
 OUTCOMES = (-1, 0, 1)
-OUTCOMES_IN_WORDS = "-1, 0 or +1"
+OUTCOMES_AS_TEXT = "-1, 0 or +1"
 PLAIN_FORM = "_plain"  # suffix of a game that states another's rules without compiling
 
 
@@ -318,7 +318,7 @@ class Game(ABC):
         outcome = self.outcome(state)
         if outcome not in OUTCOMES:
             raise faults.broken_promise(
-                self.name, self.source_of("outcome"), outcome, OUTCOMES_IN_WORDS
+                self.name, self.source_of("outcome"), outcome, OUTCOMES_AS_TEXT
             )
         return {1: won, 0: draw, -1: lost}[outcome]
 

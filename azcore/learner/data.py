@@ -255,8 +255,8 @@ class SelfPlayData(LightningDataModule):
 
                 def progress(made: Amount) -> bool:
                     nonlocal is_cut
-                    told = self._progress(getattr(made, unit), getattr(wanted, unit), unit)
-                    is_cut = told is False
+                    answer = self._progress(getattr(made, unit), getattr(wanted, unit), unit)
+                    is_cut = answer is False
                     return not is_cut
 
                 self._store(self.source.new_games(wanted, progress))

@@ -162,7 +162,7 @@ class GivenGames(GameSource):
     def metrics(self, games: list[GameRecord]) -> dict[str, float]:
         return {}
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         positions = sum(record.num_samples for record in self._games)
         return f"{len(self._games):,} games of {positions:,} positions to learn from"
 

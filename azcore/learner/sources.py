@@ -60,7 +60,7 @@ class GameSource(ABC):
         """Its columns of metrics.csv for the generation that began with these games."""
 
     @abstractmethod
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """A description of its content, printed at the start of a run."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class SelfPlay(GameSource):
         }
         return {**row, "resign_false_positives": found.share} if found.resigned else row
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         legal = many_legal(self._pool.game)
         return (
             f"{self._pool.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "

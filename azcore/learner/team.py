@@ -125,8 +125,8 @@ class Team:
         is_last = False
         while not is_last:
             header, _, frames = self.receive().partition(b"\n")
-            said = json.loads(header)
-            window.window_games, is_last = said["window_games"], said["is_last"]
+            facts = json.loads(header)
+            window.window_games, is_last = facts["window_games"], facts["is_last"]
             window.extend(_records_in(frames))
 
     # -- among all, on their devices -------------------------------------------------------------

@@ -104,10 +104,10 @@ class Analysis:
             self._search.begin(0, simulations)
             taken: list[Simulation] = []
             while len(taken) < simulations and not self._search.proof(0):
-                taken.append(self._told(self._stepper.step()))
+                taken.append(self._described(self._stepper.step()))
             return taken
 
-    def _told(self, simulation: Taken) -> Simulation:
+    def _described(self, simulation: Taken) -> Simulation:
         leaf = self.tree.after(simulation.actions)
         same = simulation.player == self.game.current_player(self.state)
         return Simulation(

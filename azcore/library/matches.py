@@ -22,7 +22,7 @@ from azcore.assembly.entrants import (
 )
 from azcore.assembly.parts import MatchSettings, search_player, settings_from
 from azcore.assembly.pretrained import is_pretrained
-from azcore.commands.arena.printed import anchors_in_words
+from azcore.commands.arena.printed import describe_anchors
 from azcore.commands.arena.standings import standings_of
 from azcore.commands.arena.tournament import (
     anchors_met,
@@ -96,7 +96,7 @@ class Ratings:
         return self._shown()._repr_html_() + tag("p", self._note())
 
     def _note(self) -> str:
-        return f"Elo relative to {anchors_in_words(self._anchors)}, with 95 % intervals"
+        return f"Elo relative to {describe_anchors(self._anchors)}, with 95 % intervals"
 
 
 @dataclass

@@ -291,45 +291,47 @@ def train(
         KeyboardInterrupt: before the run wrote anything.
     """
     objects = Objects(learner=learner, callbacks=callbacks)
-    told = [*changes, *limits(minutes, steps)]
-    told += arguments({"seed": seed} if seed is not None else {})
-    told += [f"run_dir={_quoted(run_dir)}"] if run_dir is not None else []
+    words = [*changes, *limits(minutes, steps)]
+    words += arguments({"seed": seed} if seed is not None else {})
+    words += [f"run_dir={_quoted(run_dir)}"] if run_dir is not None else []
     if isinstance(game, Mapping):
         if changes or settings:
             raise SettingError(
                 f"composed settings are complete, but got also {', '.join([*changes, *settings])}: "
                 "pass them to compose"
             )
-        return _trained({**game, **_limited(game, compose(*told), told)}, quiet, objects)
+        return _trained({**game, **_limited(game, compose(*words), words)}, quiet, objects)
     if isinstance(game, Game):
         if settings:
             raise SettingError(f"{game} already has its settings, got also {', '.join(settings)}")
-        return _trained(settings_of(game, *told), quiet, objects)
+        return _trained(settings_of(game, *words), quiet, objects)
     own = arguments({f"game.{key}": value for key, value in settings.items()})
-    return _trained(compose(f"game={game}", *own, *told), quiet, objects)
+    return _trained(compose(f"game={game}", *own, *words), quiet, objects)
 
 
 def limits(minutes: float | None, steps: int | None) -> list[str]:
     """When training ends, as on a command line."""
-    told = []
+    words = []
     if minutes is not None:
         require(minutes > 0, "minutes", "above 0", minutes)
         seconds = max(1, round(60 * minutes))
-        told.append(f'trainer.max_time="{max_time_of(seconds)}"')
+        words.append(f'trainer.max_time="{max_time_of(seconds)}"')
     if steps is not None:
-        told.append(f"trainer.max_steps={steps}")
-    return told
+        words.append(f"trainer.max_steps={steps}")
+    return words
 
 
-def _limited(game: Mapping[str, Any], said: Mapping[str, Any], told: list[str]) -> dict[str, Any]:
+def _limited(
+    game: Mapping[str, Any], composed: Mapping[str, Any], words: list[str]
+) -> dict[str, Any]:
     """Composed settings with the arguments of `train` applied."""
     changed: dict[str, Any] = {"trainer": dict(game["trainer"])}
-    for each in told:
+    for each in words:
         group, _, name = each.partition("=")[0].partition(".")
         if name:
-            changed[group][name] = said[group][name]
+            changed[group][name] = composed[group][name]
         else:
-            changed[group] = said[group]
+            changed[group] = composed[group]
     return changed
 
 

@@ -29,7 +29,7 @@ from azcore.pictures.picture import (
     use,
 )
 from azcore.pictures.svg import tag
-from azcore.pictures.words import in_words
+from azcore.pictures.words import describe_board
 
 HEAT = 6  # steps of heat, so that many plies share an element
 SURE = 5  # steps of ownership, for the same reason
@@ -90,7 +90,7 @@ def film(
         elements = (_timed(fragment, plies, hides=False) for fragment, plies in seen[name].items())
         if marks := "".join(elements):
             body += tag("g", marks, class_=f"az-{name}", visibility="hidden")
-    svg = pencil.whole(body, in_words(first, game.seat_names), bare=bare)
+    svg = pencil.whole(body, describe_board(first, game.seat_names), bare=bare)
     made = pencil.definitions()
     return Picture(svg, pencil.geometry.width, pencil.geometry.height, definitions=made)
 
@@ -155,7 +155,7 @@ def _timed(fragment: Fragment, plies: Sequence[int], *, hides: bool = True) -> s
         else:
             spans.append([ply, ply])
     end = min(fragment.svg.index(mark) for mark in " >" if mark in fragment.svg)  # of its name
-    said: Mapping[str, str | None] = {
+    description: Mapping[str, str | None] = {
         "data_what": fragment.what or None,
         "data_where": fragment.where or None,
     }
@@ -163,7 +163,7 @@ def _timed(fragment: Fragment, plies: Sequence[int], *, hides: bool = True) -> s
         "a",
         data_on=" ".join(f"{a}-{b}" if a < b else f"{a}" for a, b in spans),
         visibility="hidden" if hides and plies[0] > 0 else None,
-        **said,
+        **description,
     )
     written = attributes.removeprefix("<a").removesuffix("/>")
     return fragment.svg[:end] + written + fragment.svg[end:]

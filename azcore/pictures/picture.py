@@ -23,7 +23,7 @@ from azcore.pictures.palette import BODIES, THEMES, Palette
 from azcore.pictures.pieces import Set
 from azcore.pictures.surface import surface, wood
 from azcore.pictures.svg import escaped, tag, text
-from azcore.pictures.words import hand_in_words, in_words, piece_in_words
+from azcore.pictures.words import describe_board, describe_hand, describe_piece
 
 FONT = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 MONOSPACED = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
@@ -132,7 +132,7 @@ def draw_board(
         "layers",
         layer_drawing.drawn(board, pencil.geometry, layers or Layers(), pencil.palette),
     )
-    svg = pencil.whole(body, in_words(board, seats))
+    svg = pencil.whole(body, describe_board(board, seats))
     return Picture(svg, pencil.geometry.width, pencil.geometry.height, pencil.targets(board))
 
 
@@ -291,7 +291,7 @@ class Pencil:
         if piece not in self._known:
             shadow = self.set.shadow(piece.seat, piece.role)
             x, y = self.geometry.centres[piece.place]
-            what = piece_in_words(board, self.seats, piece.seat, piece.role)
+            what = describe_piece(board, self.seats, piece.seat, piece.role)
             self._known[piece] = (
                 None if shadow is None else Fragment(use(shadow, x, y)),
                 Fragment(use(self.set.piece(piece.seat, piece.role), x, y), what, piece.place),
@@ -336,7 +336,7 @@ class Pencil:
                 if count > 1:
                     parts += tag("circle", cx=x + 34, cy=y + 32, r=20, fill=self.palette("ink"))
                     parts += text(str(count), x + 34, y + 32, 26, fill="#fff", font_weight=700)
-                yield Fragment(tag("g", parts), *hand_in_words(board, self.seats, seat, role))
+                yield Fragment(tag("g", parts), *describe_hand(board, self.seats, seat, role))
 
 
 def use(name: str, x: float, y: float) -> str:

@@ -25,7 +25,7 @@ def draw_plane(values: FloatArray, maximum: float, name: str) -> str:
     """
     whole = values.astype(np.int64)
     height, width = whole.shape
-    body = tag("title", escaped(f"{name}: {in_words(whole)}"))
+    body = tag("title", escaped(f"{name}: {describe_plane(whole)}"))
     body += _shades(whole, maximum) + _lines(width, height)
     if whole.min() == whole.max() > 1:  # one number for the whole plane
         body += _number(int(whole[0, 0]), CELL * width / 2, CELL * height / 2, 0.3 * CELL * height)
@@ -43,7 +43,7 @@ def draw_plane(values: FloatArray, maximum: float, name: str) -> str:
     )
 
 
-def in_words(values: Whole) -> str:
+def describe_plane(values: Whole) -> str:
     """Describe a plane."""
     if (values == values.flat[0]).all():
         return f"{int(values.flat[0])} in every cell"

@@ -160,8 +160,8 @@ def _values(
         for state, some in zip(states, moves, strict=False)
         for action in some
     ]
-    going_on = [following for _, following in after if not game.is_terminal(following)]
-    judged = iter(network.predict(game, going_on))
+    unfinished = [following for _, following in after if not game.is_terminal(following)]
+    judged = iter(network.predict(game, unfinished))
     values = []
     for seat, following in after:
         if game.is_terminal(following):

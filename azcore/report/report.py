@@ -41,7 +41,7 @@ from azcore.report.tables import (
     slowest_first,
     thinned,
 )
-from azcore.storage.changes import UNCHANGED, base_in_words, changes
+from azcore.storage.changes import UNCHANGED, changes, describe_base
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import DEFAULT, own_settings
 
@@ -408,7 +408,7 @@ def config_html(config: dict[str, Any], note: str) -> str:
     if found:
         rows = [[html.escape(cell) for cell in each.cells] for each in found]
         table = (
-            f"<p>Other than the defaults of <code>{html.escape(base_in_words(config))}</code>:</p>"
+            f"<p>Other than the defaults of <code>{html.escape(describe_base(config))}</code>:</p>"
             + table_html("Changed settings", ("Setting", "Value", "Default"), rows)
         )
     elif found is not None:

@@ -35,7 +35,7 @@ from azcore.report.tables import (
     scores,
     thinned,
 )
-from azcore.storage.changes import changes_in_words
+from azcore.storage.changes import describe_changes
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import own_settings
 from azcore.storage.untrusted import require_no_link
@@ -205,12 +205,12 @@ CURVES: dict[str, Callable[[Row], float | None]] = {
 # -- tables -------------------------------------------------------------------------------------
 
 
-def _rules(tell: Callable[[Game], str]) -> Callable[[Column], str]:
-    return lambda column: UNKNOWN if column.game is None else tell(column.game)
+def _rules(describe: Callable[[Game], str]) -> Callable[[Column], str]:
+    return lambda column: UNKNOWN if column.game is None else describe(column.game)
 
 
-def _random(tell: Callable[[RulesFacts], str]) -> Callable[[Column], str]:
-    return lambda column: UNKNOWN if column.facts is None else tell(column.facts)
+def _random(describe: Callable[[RulesFacts], str]) -> Callable[[Column], str]:
+    return lambda column: UNKNOWN if column.facts is None else describe(column.facts)
 
 
 def _percent(share: float | None) -> str:
@@ -306,7 +306,7 @@ def halfway(values: Sequence[float | None], x: Sequence[float | None]) -> float 
 
 
 def _half(of: Callable[[Column], Sequence[float | None]]) -> Callable[[Column], str]:
-    def tell(column: Column) -> str:
+    def describe(column: Column) -> str:
         values = of(column)
         x = column.rating["x"] if values is column.rating["value"] else column.x
         at, evaluations = halfway(values, x["seconds"]), halfway(values, x["evaluations"])
@@ -314,7 +314,7 @@ def _half(of: Callable[[Column], Sequence[float | None]]) -> Callable[[Column], 
             return UNKNOWN
         return f"{duration(at)}, {evaluations:,.0f} evaluations"
 
-    return tell
+    return describe
 
 
 Rows = tuple[tuple[str, Callable[[Column], str]], ...]
@@ -337,7 +337,7 @@ RULES: Rows = (
     ("Estimated from", _random(lambda facts: f"{facts.games} random games")),
 )
 COURSE: Rows = (
-    ("Settings other than the defaults", lambda column: changes_in_words(column.config) or UNKNOWN),
+    ("Settings other than the defaults", lambda column: describe_changes(column.config) or UNKNOWN),
     ("Network, blocks × channels", _network),
     ("Simulations of a full search", _simulations),
     ("Time", _time),
@@ -363,9 +363,9 @@ def _table(columns: Sequence[Column], rows: Rows) -> str:
     )
     body = "".join(
         f'<tr><th scope="row">{label}</th>'
-        + "".join(f"<td>{html.escape(tell(column))}</td>" for column in columns)
+        + "".join(f"<td>{html.escape(describe(column))}</td>" for column in columns)
         + "</tr>"
-        for label, tell in rows
+        for label, describe in rows
     )
     return (
         '<div class="card scroll" tabindex="0"><table class="facts-table"><thead><tr><td></td>'

@@ -134,7 +134,7 @@ class Stepper:
         """
         walk = list(self._walk())
         self.search.simulate(self.row, value)
-        return self._told(walk)
+        return self._described(walk)
 
     def _walk(self) -> list[NodeView]:
         """The nodes on the next simulation's path, from the root to the last known one."""
@@ -146,7 +146,7 @@ class Stepper:
             nodes.append(node_at(self.search, self.row, path))
         return nodes
 
-    def _told(self, walk: Sequence[NodeView]) -> Simulation:
+    def _described(self, walk: Sequence[NodeView]) -> Simulation:
         last = walk[-1].next_action
         path = walk[-1].path if last is None else (*walk[-1].path, last)
         leaf = node_at(self.search, self.row, path)

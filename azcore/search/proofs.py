@@ -6,7 +6,7 @@ actions lead to positions that are lost. Both begin at ends of the game. A draw 
 it is visited like any position.
 
     walks      take no lost edge, and end when the root is proven
-    Q of a lost edge is -inf, `LOST`, which PUCT never prefers; N and W do not change
+    Q          of a lost edge is -inf, `LOST`, which PUCT never prefers; N and W do not change
     result     Q of a proven edge is its outcome, and that of a proven root is its value
     best move  a won action before all, a lost one after all
     kept       visits of won actions if there are any; else of those that are not lost; of all if

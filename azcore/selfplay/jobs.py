@@ -72,14 +72,14 @@ class JobContext:
             JobCancelledError: `leave` was called.
         """
 
-        def told(done: int) -> None:
+        def report(done: int) -> None:
             if self._is_left:
                 raise JobCancelledError
             tell(done)
 
         self._own.keys = set()
         try:
-            return job.do(self, weights, told)
+            return job.do(self, weights, report)
         finally:
             with self._lock:
                 self._users.subtract(self._own.keys)

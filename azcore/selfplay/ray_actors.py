@@ -169,12 +169,12 @@ class RayActors:
         Raises:
             SettingError: no node can ever fit one, or all have failed.
         """
-        end, is_told = time.monotonic() + self.wait, False
+        end, is_reported = time.monotonic() + self.wait, False
         while not any(home.is_usable for home in self._homes):
             if all(home.failure for home in self._homes):
                 raise SettingError(f"no actor starts in the Ray cluster: {self._homes[0].failure}")
-            if time.monotonic() > end and not is_told:
-                is_told = True
+            if time.monotonic() > end and not is_reported:
+                is_reported = True
                 self._require_possible()
                 self.say(
                     f"self-play waits for a free slot in the Ray cluster: {self.needs()} per actor"
@@ -419,14 +419,14 @@ class _OrderedServer:
             elif method == SHUT:
                 self._server.close()
             else:
-                self._server.ask((0, method, values), lambda told: _finally(told, answer))
+                self._server.ask((0, method, values), lambda result: _finally(result, answer))
                 return
             answer.set_result((0, True, None))
         except Exception as error:  # a bug in azcore
             answer.set_exception(error)
 
 
-def _finally(told: Answer, answer: Future[Answer]) -> None:
+def _finally(result: Answer, answer: Future[Answer]) -> None:
     """Pass on an answer; Ray cannot report progress before it."""
-    if told[1] is not None:
-        answer.set_result(told)
+    if result[1] is not None:
+        answer.set_result(result)

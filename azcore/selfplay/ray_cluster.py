@@ -183,7 +183,7 @@ class HeadNode:
         Raises:
             LostProcessError: it is lost.
         """
-        end, is_told = time.monotonic() + self.patience, False
+        end, is_reported = time.monotonic() + self.patience, False
         while not self._is_left.is_set() and not self._answers():
             if self.is_lost or time.monotonic() > end:
                 self.is_lost = True
@@ -191,8 +191,8 @@ class HeadNode:
                     f"the head of the Ray cluster, {self.address}, is lost, and the cluster with "
                     "it; continue with resume=latest on another cluster, or with backend=inline"
                 )
-            if not is_told:
-                is_told = True
+            if not is_reported:
+                is_reported = True
                 say(
                     f"the head of the Ray cluster, {self.address}, does not respond; the run ends "
                     f"in {self.patience:g} s unless it recovers"

@@ -57,18 +57,18 @@ class RecordMaker:
                 "a handicap or another start",
             )
         actions, (players, state) = list(transcript.actions), self._played(transcript)
-        told = transcript.outcome
+        stated = transcript.outcome
         outcome = self.game.outcome(state) if self.game.is_terminal(state) else None
-        if None not in (told, outcome) and told != outcome:
+        if None not in (stated, outcome) and stated != outcome:
             if not form.players_count:
                 raise TranscriptError(
-                    f"its result must be {outcome} by the rules, got {told}",
+                    f"its result must be {outcome} by the rules, got {stated}",
                     "a result that the rules contradict",
                 )
             # The agreed result counts, so treat the game as given up a ply before its end.
             actions, players, outcome = actions[:-1], players[:-1], None
         ends_by_rules = outcome is not None
-        outcome = told if outcome is None else outcome
+        outcome = stated if outcome is None else outcome
         if outcome is None:
             raise TranscriptError("it must have a result, got none", "no result")
         if not actions:

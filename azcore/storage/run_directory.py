@@ -6,15 +6,20 @@ may contain, and `untrusted` reads its files.
 config.yaml              the settings that define the run, and the defaults of changed ones
 sizes.json               games, threads and evaluator, which settings may leave to a probe
 checkpoints/last.ckpt    saved whole at the end of every generation
-checkpoints/step-*.ckpt rated weights; some are whole, so that the run can return to them
+checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can return to them
 checkpoints/best.ckpt    the weights that passed the gate last
-checkpoints/init.ckpt the initial weights, if from another run games/records.azg every finished
-game, or the latest, with closed parts before them: games/records-*.azg named after the place where
-they end metrics.csv one row per generation matches.csv one row per rating match gate.csv one row
-per match of a candidate against the best player members.csv one row per process or actor of
-self-play, of the latest generation progress.json progress of the current generation's self-play
-logs/ TensorBoard report.html updated during the run aside/ files set aside when the run returned to
-an earlier checkpoint lock held by the process that uses the directory
+checkpoints/init.ckpt    the initial weights, if from another run
+games/records.azg        every finished game, or the latest, with closed parts before them:
+games/records-*.azg      named after the place where they end
+metrics.csv              one row per generation
+matches.csv              one row per rating match
+gate.csv                 one row per match of a candidate against the best player
+members.csv              one row per process or actor of self-play, of the latest generation
+progress.json            progress of the current generation's self-play
+logs/                    TensorBoard
+report.html              updated during the run
+aside/                   files set aside when the run returned to an earlier checkpoint
+lock                     held by the process that uses the directory
 """
 
 from __future__ import annotations
@@ -97,7 +102,7 @@ class RunDirectory:
         self.progress = path / "progress.json"
         self.logs = path / "logs"
         self._lock: TextIO | None = None
-        self._told = -1.0  # when progress was last written
+        self._progress_time = -1.0  # when progress was last written
         self.report = path / "report.html"
         self.result = path / "result.json"
 
@@ -193,20 +198,20 @@ class RunDirectory:
         The file may be lost in a power cut: syncing it would hold up self-play.
         """
         now = time.monotonic()
-        if now - self._told < 1 or not self.is_open:
+        if now - self._progress_time < 1 or not self.is_open:
             return
-        self._told = now
-        told = {"made": round(made), "wanted": round(wanted), "unit": unit}
+        self._progress_time = now
+        progress = {"made": round(made), "wanted": round(wanted), "unit": unit}
         new = self.progress.with_suffix(".json.tmp")
         with suppress(OSError):  # the disk may be full; essential files report that
-            new.write_text(json.dumps(told) + "\n")
+            new.write_text(json.dumps(progress) + "\n")
             new.replace(self.progress)
 
     def read_progress(self) -> tuple[int, int, str] | None:
         """How many games or positions have been played, and how many are wanted; None: unknown."""
         try:
-            told = json.loads(read_text(self.progress, MAX_YAML))
-            made, wanted, unit = (told[key] for key in ("made", "wanted", "unit"))
+            progress = json.loads(read_text(self.progress, MAX_YAML))
+            made, wanted, unit = (progress[key] for key in ("made", "wanted", "unit"))
         except (AzcoreError, OSError, ValueError, RecursionError, KeyError, TypeError):
             return None
         known = type(made) is int and type(wanted) is int and unit in ("games", "positions")

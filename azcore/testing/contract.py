@@ -80,7 +80,7 @@ class Report:
         return list(_OF_GAMES)
 
     @property
-    def ends_in_words(self) -> str:
+    def describe_ends(self) -> str:
         """The number of checked ends, and what may be unseen at 95 % confidence (rule of three)."""
         unseen = f"{min(1.0, 3 / max(1, self.ends)):.1%}"
         return f"{self.ends}; what happens in at most {unseen} of random games may remain unseen"
@@ -91,7 +91,7 @@ class Report:
             ("positions", f"{self.positions}"),
             ("random games", f"{self.games}"),
             ("plies per game", f"{self.mean_length:.1f}, at most {self.longest}"),
-            ("ends", self.ends_in_words),
+            ("ends", self.describe_ends),
             ("legal actions", f"{self.mean_legal_actions:.1f}"),
             ("seat 0 wins / draws / seat 1 wins", wins),
             ("", ""),

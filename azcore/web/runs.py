@@ -33,7 +33,7 @@ from azcore.report.tables import (
     slowest_first,
     thinned,
 )
-from azcore.storage.changes import changes_in_words
+from azcore.storage.changes import describe_changes
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import NOTES, notes_in, own_settings
 from azcore.web.orders import RefusedError
@@ -258,7 +258,7 @@ def _curves(run: RunDirectory) -> Plain:
     shown = [chart for chart in CHARTS if _has_numbers(chart.series, drawn)]
     return {
         "title": _title(own),
-        "changed": changes_in_words(own),
+        "changed": describe_changes(own),
         "x": {axis: [cell(row, axis) for row in drawn] for axis in AXES},
         "columns": columns_of(drawn, shown),
         "charts": [

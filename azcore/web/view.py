@@ -14,7 +14,7 @@ from azcore.game import Game
 from azcore.game.board import Board
 from azcore.pictures import Layers, draw, heat_of, line_of, loose_pieces, overlay, owners_of
 from azcore.pictures.palette import BODIES
-from azcore.pictures.words import pieces_in_words
+from azcore.pictures.words import describe_pieces
 
 ROWS = 12  # actions in the table
 PLIES = 10  # of an expected line
@@ -55,7 +55,7 @@ def _clicks(game: Game, state: Any, board: Board, flip: bool, letters: bool) -> 
             name: [choice.words, names.get(choice.role or "")] for name, choice in choices.items()
         },
         "own": [piece.place for piece in board.pieces if piece.seat == board.to_move],
-        "words": {where: what for what, where in pieces_in_words(board, game.seat_names)},
+        "words": {where: what for what, where in describe_pieces(board, game.seat_names)},
         "note": board.note,
         "loose": {"definitions": definitions, "put": names.get(put or "")},
     }

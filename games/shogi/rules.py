@@ -25,9 +25,9 @@ three together.
                                                               135 silver
       66 more for the same with promotion: 66 to 131
 * A set of cells is two integers: the 45 cells of rows 0 to 4, and the 36 of rows 5 to 8. The rules
-move all pieces of one direction at once, plane by plane, so actions come out in ascending order.
-Each set is stored in both views, so that no code depends on the colour. * Four equal positions
-(board, hands, seat to move) end the game: in a draw, or in a loss for a seat
+  move all pieces of one direction at once, plane by plane, so actions come out in ascending order.
+  Each set is stored in both views, so that no code depends on the colour.
+* Four equal positions (board, hands, seat to move) end the game: in a draw, or in a loss for a seat
   whose moves between the first and the fourth all gave check. A player who cannot move loses. The
   longest game and the declaration of an entering king are settings.
 

@@ -19,7 +19,7 @@ import pytest
 
 import azcore
 from azcore.commands.engine import loaded
-from azcore.commands.play import in_words, play
+from azcore.commands.play import describe_value, play
 from azcore.engine.settings import thinking_search
 from azcore.engine.thought import Thought
 from azcore.errors import CheckpointError, SettingError
@@ -164,7 +164,7 @@ def test_hints_and_opinions(screen: Screen) -> None:
     ],
 )
 def test_values_in_words(value: float, seat: int, said: str) -> None:
-    assert in_words(value, azcore.make("tic_tac_toe"), seat) == said
+    assert describe_value(value, azcore.make("tic_tac_toe"), seat) == said
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_an_outcome_that_is_wrong_at_few_ends_is_met() -> None:
 
     identity, _ = broken(200, outcome=outcome)
     assert identity is Identity.SYMMETRY
-    words = checked(20).ends_in_words
+    words = checked(20).describe_ends
     assert words.endswith("% of random games may remain unseen")
 
 

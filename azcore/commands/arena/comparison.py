@@ -8,9 +8,11 @@ cost only their own matches.
 It writes into the compared folder or `run_dir`:
 
 comparison_matches.csv   one row per match
-comparison_games.csv every game ratings.csv one row per checkpoint differences.csv one row per two
-variants: how much stronger one is, and how certain that is comparison.txt the printed output
-figure.png, figure.svg if matplotlib is installed
+comparison_games.csv     every game
+ratings.csv              one row per checkpoint
+differences.csv          one row per two variants: how much stronger one is, and how certain that is
+comparison.txt           the printed tables and sentences
+figure.png, figure.svg   if matplotlib is installed
 
 With `supervised.games=[FILE.azg]` it also measures how well each checkpoint predicts the held-out
 games, which Silver 2017, figure 3, plots next to the ratings.
@@ -133,15 +135,15 @@ def comparison(config: Config) -> int:
     differences = _rows_of(pairs)
     Table(folder / "differences.csv", DIFFERENCES).replace(differences)
     console.print(f"ratings {folder / 'ratings.csv'}")
-    said = [
+    output = [
         *_last(rated, curves, pool, options),
         *_between(curves, pairs, same),
         *unlike(runs, {variant: points[-1] for variant, points in curves.items()}),
         *table_of_settings(runs),
     ]
-    for each in said:
+    for each in output:
         console.print(each)
-    _save(folder / SUMMARY, said)
+    _save(folder / SUMMARY, output)
     _draw(folder, rated, curves, pool.values[SEARCH], options, console)
     last = {variant: vars(points[-1].rating) for variant, points in curves.items()}
     write_result(config, folder=folder, ratings=last, differences=differences)
@@ -340,7 +342,7 @@ def _rows_of(pairs: Mapping[tuple[str, str], Difference]) -> list[dict[str, Any]
     ]
 
 
-def _save(path: Path, said: Sequence[RichTable | str]) -> None:
+def _save(path: Path, output: Sequence[RichTable | str]) -> None:
     """Write what was printed.
 
     Raises:
@@ -349,7 +351,7 @@ def _save(path: Path, said: Sequence[RichTable | str]) -> None:
     try:
         with path.open("w", encoding="utf-8") as file:
             console = Console(file=file, markup=False, soft_wrap=True, width=PAGE)
-            for each in said:
+            for each in output:
                 console.print(each)
     except OSError as error:
         raise SettingError(f"{path} cannot be written to: {error.strerror}") from error

@@ -211,17 +211,17 @@ def _counter(
 
     If the output is not a terminal, it prints a line a minute instead.
     """
-    told = time.monotonic()
+    reported = time.monotonic()
 
     def count(done: int) -> None:
-        nonlocal told
+        nonlocal reported
         bar.update(task, completed=before + done)
         if (
             not bar.console.is_terminal
-            and time.monotonic() - told >= SECONDS_A_LINE
+            and time.monotonic() - reported >= SECONDS_A_LINE
             and done < games
         ):
-            told = time.monotonic()
+            reported = time.monotonic()
             bar.console.print(f"{title}: {done:,} of {games:,} games")
 
     return count

@@ -107,8 +107,8 @@ def bench(config: Config) -> int:
     progress = Progress()
 
     def add(figure: Figure, peer: str | None) -> None:
-        told = {**vars(figure), "value": float(f"{figure.value:.4g}")}
-        rows.append(Row(game=game.name, settings=game.settings, peer=peer, **told))
+        fields = {**vars(figure), "value": float(f"{figure.value:.4g}")}
+        rows.append(Row(game=game.name, settings=game.settings, peer=peer, **fields))
 
     with progress:
         for name in options.rows:

@@ -123,9 +123,9 @@ def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]
         yield Figure("plan_steps_in_max_time", within, "", note=note)
     if done:
         at = {"steps": int(done["step"])}
-        told = planned(rates, settings, at["steps"])
+        plan = planned(rates, settings, at["steps"])
         for name in COMPARED:
-            guess, was = getattr(told, name), done[name]
+            guess, was = getattr(plan, name), done[name]
             note = f"{guess:,.0f} planned ÷ {was:,.0f} in {options.run}"
             if was:
                 yield Figure(f"plan_ratio_{name}", guess / was, "ratio", at, note)

@@ -158,7 +158,7 @@ def _facts(game: Game, report: Report) -> Rows:
         ("symmetries", str(len(game.symmetries))),
         ("plies of a random game, mean", f"{report.mean_length:.1f}"),
         ("longest of them", str(report.longest)),
-        ("ends checked", report.ends_in_words),
+        ("ends checked", report.describe_ends),
         ("max_game_length", f"{game.max_game_length:,}"),
         ("legal actions, mean", f"{report.mean_legal_actions:.1f}"),
         (f"seat 0 wins / draws / seat 1 wins of {report.games} {played}", shares),

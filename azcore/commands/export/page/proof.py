@@ -73,8 +73,10 @@ def read_by_page(
         (folder / "games.json").write_text(json.dumps(games))
         done = subprocess.run([NODE, str(COMPARED), name], capture_output=True, text=True)
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if "Error" in line] or ["no reason given"]
-        raise AzcoreError(f"the rules fail in Node: {said[0].strip()}")
+        errors = [line for line in done.stderr.splitlines() if "Error" in line] or [
+            "no reason given"
+        ]
+        raise AzcoreError(f"the rules fail in Node: {errors[0].strip()}")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
