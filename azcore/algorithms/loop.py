@@ -42,7 +42,7 @@ class Loop(Checkpoint):
     reports: GenerationReports  # displays the run
     team: Team  # the ranks that learn
     close: Callable[[], None]  # ends self-play and matches, wherever they run
-    _turn: Iterator[None] | None = field(default=None, init=False)  # the generation under way
+    _turn: Iterator[None] | None = field(default=None, init=False)  # the current generation
 
     def generation(self, trainer: Trainer, module: LearnerModule) -> Iterator[None]:
         """One generation: up to `yield` before the optimizer steps, and from there on after them.

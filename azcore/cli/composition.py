@@ -85,7 +85,7 @@ def _initialized() -> AbstractContextManager[None]:
 
 @contextmanager
 def _apart() -> Iterator[None]:
-    """Isolated from a program's own use of Hydra; error messages initialise Hydra again."""
+    """Isolates Hydra from a program's own use of it; error messages initialise it again."""
     theirs = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:

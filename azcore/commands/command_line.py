@@ -109,7 +109,7 @@ class _Printed(threading.Thread):
 
     def run(self) -> None:
         for line in self._output:
-            with suppress(OSError):  # nobody reads it, but the process must not wait for that
+            with suppress(OSError):  # nobody reads it, but the process must not block on that
                 print(f"{self._name}  {line}", end="", flush=True)
 
 

@@ -89,7 +89,7 @@ class Tally:
     positions: int = 0
     left_out: dict[str, int] = field(default_factory=dict)  # counts by reason
     first: dict[str, str] = field(default_factory=dict)  # the first of each, in a sentence
-    ignored: Counter[str] = field(default_factory=Counter)  # games by what is odd beside moves
+    ignored: Counter[str] = field(default_factory=Counter)  # games by oddities besides the moves
 
     def leave_out(self, error: TranscriptError, where: str = "") -> None:
         reason = error.reason

@@ -32,7 +32,7 @@ def info(config: Config) -> int:
     """
     if config["checkpoint"] is None:
         names = ", ".join(f"{WORD}/{name}" for name in shipped()) or "none"
-        raise SettingError(f"command=info needs checkpoint=PATH; networks that ship: {names}")
+        raise SettingError(f"command=info needs checkpoint=PATH; shipped networks: {names}")
     path = checkpoint_of(config["checkpoint"])
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True, style="bold")

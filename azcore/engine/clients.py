@@ -182,7 +182,7 @@ class UsiClient(Client):
             return None
         if answer[1] == WIN and not line.game.can_declare_win(line.state):
             raise self._process.fault(
-                "declares a win, which the rules of this game do not have here"
+                "declares a win, but the rules of this game do not allow it here"
             )
         return _understood(line, answer[1], self._process)
 

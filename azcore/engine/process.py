@@ -32,7 +32,7 @@ class ProgramError(Exception):
 
 
 class MissingProgramError(AzcoreError):
-    """A program is not installed; the message says how to get it."""
+    """A program is not installed; the message states how to get it."""
 
 
 def command_of(text: str, install: str | None = None) -> list[str]:
@@ -43,7 +43,7 @@ def command_of(text: str, install: str | None = None) -> list[str]:
         install: how to get the program, for the error.
 
     Raises:
-        MissingProgramError: the program is missing; the message says how to get it.
+        MissingProgramError: the program is missing; the message states how to get it.
     """
     try:
         words = shlex.split(text)

@@ -24,7 +24,7 @@ def state_key(state: Any) -> int:
 
 
 def fields_hash(state: Any) -> int:
-    """A hash of all fields of a state, 0 to 2**64 - 1; padding between them is left out.
+    """A hash of all fields of a state, 0 to 2**64 - 1; without the padding between them.
 
     Equal states have equal keys; two different ones collide with odds near 2**-64.
     """

@@ -1,4 +1,4 @@
-"""Where everything lies in a picture. A place is 100 × 100, whatever the board."""
+"""The positions of all parts of a picture. A place is 100 × 100 on every board."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: 
         # [T + 1], before each ply and at the end
         "boards": [] if drawn else [game.render(state) for state in states],
         "plies": plies,  # [T]; values in the view of the player to move
-        # Gumbel's are shares of the improved policy; an old record does not say what it counts.
+        # Gumbel's are shares of the improved policy; an old record does not state what it counts.
         "counts_visits": record.counts != "policy",
         "has_heat": drawn is not None and any(visits),
         "has_owners": drawn is not None and any(cells is not None for cells in asked.owners),

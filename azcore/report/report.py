@@ -180,7 +180,7 @@ def json_for_script(data: Any) -> str:
 
 
 def boards_html(games: list[Shown]) -> str:
-    """The boards of the games, which games.js steps through and fills in if they are texts."""
+    """The boards of the games, for games.js to step through; it fills in text boards."""
     films = [game.film for game in games]
     parts = shared([film for film in films if film is not None]) if any(films) else ""
     for i, film in enumerate(films):

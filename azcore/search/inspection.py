@@ -53,7 +53,7 @@ class NodeView:
     """A node of a search tree."""
 
     path: tuple[int, ...]  # the actions that lead to it from the root
-    player: int  # the seat to move; where the game is over, the one the outcome is told for
+    player: int  # the seat to move; if the game is over, the seat whose view the outcome takes
     visits: int  # N(s): 1 for its evaluation, and the sum of its edges' visits
     value: float  # the evaluator's value, or the outcome; view of `player`
     mean: float  # of all values below, its own included; the same view

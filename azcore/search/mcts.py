@@ -113,7 +113,7 @@ class Search:
             known.root_ply[row] = 0
 
     def advance(self, row: int, action: int) -> None:
-        """Play a legal action at a root; keep the subtree behind it if the settings say so."""
+        """Play a legal action at a root; keep the subtree behind it if the settings ask for it."""
         self.states.step(row, action)
         self.forced_wins.forget([row])
         self.call(roots.advance, self.trees, row, action)
@@ -153,7 +153,7 @@ class Search:
         """Use another evaluator from now on.
 
         This clears every tree, since statistics from one evaluator do not hold for another.
-        Searches under way end and need a new `begin`.
+        Running searches end and need a new `begin`.
         """
         self._evaluator = evaluator
         for row in range(self.num_trees):

@@ -245,7 +245,7 @@ class SearchResult:
     network_value: float  # the evaluator's value of the root itself
     improved_policy: FloatArray | None = None  # [K], pi' of a Gumbel search; None with PUCT
     best_action: int | None = None  # the choice of a Gumbel search; None with PUCT
-    # [K], N without forced visits and as `proofs.py` says; None if nothing was forced or proven.
+    # [K], N without forced visits, after `proofs.py`; None if nothing was forced or proven.
     pruned_counts: IntArray | None = None
     proven: IntArray | None = None  # [K], 1 won, -1 lost, 0 unknown; None without `search.solve`
 

@@ -134,7 +134,7 @@ class RayActors:
         cluster: to place them in; closed with them.
         options: resources of each.
         count: how many.
-        wait: seconds after which a member without a place becomes a guest.
+        wait: seconds after which a member without resources becomes a guest.
         say: called with a sentence.
     """
 

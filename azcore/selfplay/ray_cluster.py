@@ -162,7 +162,7 @@ class HeadNode:
         """Check it regularly on a thread, until `leave`.
 
         Args:
-            say: called with a sentence when it does not answer.
+            say: called with a sentence when it does not respond.
             then: called once it is lost.
             every: seconds between two checks.
         """

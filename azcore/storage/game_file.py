@@ -234,7 +234,7 @@ class GameFile:
         return next((p for p in reversed(parts) if p.before.games <= number), parts[0]).before
 
     def forget(self, games: int) -> None:
-        """Drop the oldest games until `games` are gone in total, and sync to disk.
+        """Drop the oldest games until `games` are dropped in total, and sync to disk.
 
         This deletes closed parts and copies the remaining games of one part, so drop many at once.
         If the process is killed meanwhile, it has dropped fewer games.

@@ -208,7 +208,7 @@ class Batches:
                 if start + 1 < len(states):
                     batch.step(root, actions[start])
                     seen = checker.look(batch.get(root))
-                    checker.expect_same(identity, seen, views[start + 1], f"{what}, one step on")
+                    checker.expect_same(identity, seen, views[start + 1], f"{what}, one step later")
                     seen = checker.look(states[start])
                     checker.expect_same(identity, seen, views[start], "its source")
 

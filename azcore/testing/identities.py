@@ -246,7 +246,7 @@ class _RandomGames:
             state = successor
         for ply, (given, view) in enumerate(zip(handed_out, views, strict=True)):
             kept = np.array_equal(given, view.observation)
-            message = f"the observation of ply {ply} was written to later"
+            message = f"the observation of ply {ply} changed later"
             checker.expect(Identity.STEADY, kept, message)
         # Earlier views must still hold: states may share parts with their successors.
         for ply in rng.integers(len(states), size=4).tolist():

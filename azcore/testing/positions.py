@@ -44,7 +44,7 @@ class Keys:
         checker.expect(identity, good, f"position_key is {key!r}, want a whole number below 2**64")
         again = [state] if content(state) is None else [state, state.copy()]
         same = all(checker.ask(identity, "position_key", one) == key for one in again)
-        checker.expect(identity, same, "the same position has another key the second time")
+        checker.expect(identity, same, "the same position has a different key on the second call")
         self._compare(ply, state, view)
         if ply >= _SWAPPED:
             self._check_swapped(states[-1 - _SWAPPED], key, view)

@@ -28,7 +28,7 @@ def obey(orders: Orders, order: object, is_open: bool, nothing: str) -> None:
 
     Args:
         orders: those that a room knows; `open` among them.
-        order: whatever the page sent.
+        order: anything that the page sent.
         is_open: whether orders other than `open` are valid.
         nothing: the message if they are not.
 

@@ -169,8 +169,8 @@ def outcome(state: Any) -> int:
 
 def position_key(state: Any) -> int:
     # Board, seat, consecutive passes, and the points that only earlier boards forbid: these
-    # determine the legal actions. Boards that superko forbids only later on are left out. Size and
-    # komi are in the hash of the empty board.
+    # determine the legal actions. It omits boards that superko forbids only later on. Size and komi
+    # are in the hash of the empty board.
     size = state.history.shape[0]
     colour = state.player + 1
     key = state.hash

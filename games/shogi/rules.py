@@ -361,7 +361,7 @@ def outcome(state: Any) -> int:
 
 def position_key(state: Any) -> int:
     # Board, hands, seat, how often the position has occurred before, and whether that ended the
-    # game. Other earlier positions and checks are left out.
+    # game. It omits other earlier positions and checks.
     repeats = int(state.repeats[state.latest & 7])
     return state.hash ^ REPEAT_HASH[repeats] ^ ENDED_HASH[state.ended]  # type: ignore[no-any-return]
 

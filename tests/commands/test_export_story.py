@@ -87,7 +87,8 @@ def test_a_story_that_ships_stands_wherever_a_run_does(
     assert checkpoints_of("pretrained/noughts@story@step-0") == [last.with_name("step-0.ckpt")]
     assert library.Run("pretrained/noughts@story").path == folder / "noughts"
     with pytest.raises(
-        SettingError, match="no story pretrained/other@story; these ship: pretrained/noughts@story"
+        SettingError,
+        match="no story pretrained/other@story; shipped stories: pretrained/noughts",
     ):
         shop.in_place_of_story("pretrained/other@story")
     both = f"run_dir=[pretrained/noughts@story,{run}]"
