@@ -19,7 +19,7 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Condition:
-    """What keys need to have an effect."""
+    """The condition under which keys have an effect."""
 
     keys: tuple[str, ...]  # including those below them
     holds: Callable[[Settings], bool]
@@ -150,7 +150,7 @@ def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
 
 
 def _wanted_by(key: str, settings: Settings) -> str | None:
-    """What a setting needs to have an effect; None: nothing."""
+    """The unmet condition for a setting's effect; None: it has an effect."""
     for condition in CONDITIONS:
         is_of = any(f"{key}.".startswith(f"{own}.") for own in condition.keys)
         if is_of and key not in condition.but and not condition.holds(settings):

@@ -18,7 +18,7 @@ from azcore.errors import SettingError
 
 
 class Sweep(Callback):
-    """What the jobs of a sweep share: how to name their folders, and what follows the last one.
+    """The shared part of a sweep's jobs: names their folders, and runs what follows the last one.
 
     A failed job does not stop the others; the sweep's exit status reports it.
     """

@@ -186,12 +186,12 @@ def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:
     require(isinstance(given, Mapping), where, "command lines by name", given)
     for name in given:
         fits = isinstance(name, str) and name.isidentifier() and name == name.lower()
-        require(fits and name != RUN.lower(), where, "names in small letters, not run", name)
+        require(fits and name != RUN.lower(), where, "lower-case names other than run", name)
     lines = {
         name: convert(tuple[str, ...], each, f"{where}.{name}") for name, each in given.items()
     }
     for name, line in lines.items():
-        wanted = "a line that trains, or begins with command=arena or command=import"
+        wanted = "a line that trains, or starts with command=arena or command=import"
         require(_command_of(line) in PREPARES, f"{where}.{name}", wanted, list(line))
     return lines
 
@@ -316,7 +316,7 @@ class Climb:
         if not ended.exists():
             return False
         was = ended.read_text().strip()
-        require(was == done, "ladder.folder", f"a folder where {done} made {name}", was)
+        require(was == done, "ladder.folder", f"a folder where {done} produced {name}", was)
         return True
 
     def _done(self, line: Sequence[str]) -> str:

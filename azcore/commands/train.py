@@ -149,7 +149,7 @@ def train_run(
         with (
             contextlib.suppress(Interrupted),
             contextlib.closing(run),
-            _saying_what_is_kept(run, terminal, name),
+            _reporting_saved_work(run, terminal, name),
             one_error_of_tensorboard(),
             contextlib.ExitStack() as until_the_end,
         ):
@@ -275,7 +275,9 @@ def _word(key: str, run: RunDirectory) -> str:
 
 
 @contextlib.contextmanager
-def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str) -> Iterator[None]:
+def _reporting_saved_work(
+    run: RunDirectory, terminal: TrainingDisplay, name: str
+) -> Iterator[None]:
     """If a game's own code fails or a process is lost, print how to resume the run."""
     try:
         yield

@@ -346,7 +346,7 @@ class GtpServer(Server):
 
     @property
     def _predictable(self) -> frozenset[str]:
-        """What the network predicts besides policy and value."""
+        """The network's predictions besides policy and value."""
         predictor = self.engine.thinker.predictor
         return frozenset() if predictor is None else predictor.predicts
 

@@ -63,7 +63,7 @@ class Known:
         self._games += 1
 
     def is_of(self, settings: EngineSettings) -> bool:
-        """Whether settings name the same files and the same use of them."""
+        """Whether settings name the same files, with the same options."""
         return _names(settings) == _names(self._settings)
 
     def recall(

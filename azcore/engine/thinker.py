@@ -353,7 +353,7 @@ class Thinker:
     def _recalled_thought(
         self, task: _Task, recalled: Recalled, began: float, on_report: Report | None
     ) -> Thought:
-        """That data as a thought; an endless search waits for `stop` or new limits."""
+        """Recalled data as a thought; an endless search waits for `stop` or new limits."""
         value, action = recalled.value or 0.0, recalled.actions[0]
         thought = Thought(
             state=self._state,

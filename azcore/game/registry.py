@@ -81,7 +81,7 @@ def preparing(game: Game) -> Iterator[None]:
 
 
 def received(name: str, settings: Mapping[str, Any]) -> Game:
-    """As `make`, for a game that a file names, which anybody may have written.
+    """As `make`, for a game named in a file, which anybody may have written.
 
     Raises:
         GameError: also if the game accepts such settings only from the command line.

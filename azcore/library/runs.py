@@ -310,7 +310,7 @@ def train(
 
 
 def limits(minutes: float | None, steps: int | None) -> list[str]:
-    """When training ends, as on a command line."""
+    """The limits of training, as on a command line."""
     words = []
     if minutes is not None:
         require(minutes > 0, "minutes", "above 0", minutes)

@@ -97,7 +97,7 @@ def opening(planes: int, channels: int, kernel: int, style: Style) -> nn.Module:
 
 
 def ending(channels: int, style: Style) -> nn.Module:
-    """What follows a row of blocks: the norm and activation at the start of a next block."""
+    """The end of a row of blocks: the norm and activation that a next block would begin with."""
     return NormActivation(channels, style) if style.preactivation else nn.Identity()
 
 

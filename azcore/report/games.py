@@ -209,7 +209,7 @@ def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) 
         return f"Gumbel: first in the search with its noise, {likely}"
     if count == most:
         return f"most visits, {share}"
-    return f"sampled: it had {share} of the visits" if count else "sampled, of few visits"
+    return f"sampled: it had {share} of the visits" if count else "sampled, with few visits"
 
 
 def filmed(

@@ -28,7 +28,7 @@ Card = dict[str, str]  # text by title; several lines where there are several fa
 
 
 def made_by(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run writes into its checkpoints: azcore's version and commit, and its settings.
+    """The origin in a run's checkpoints: azcore's version and commit, and the run's settings.
 
     Args:
         settings: of the run, plain values by key, such as `learner.optimizer`.

@@ -37,7 +37,7 @@ class Signs:
             self._contradict[name] += side * outcome < 0
 
     def warnings(self) -> list[str]:
-        """What contradicts the outcome at nearly all ends."""
+        """Warnings about data that contradict the outcome at nearly all ends."""
         return [
             f"{name} was on the loser's side in {count} of {count + self._agree[name]} decided "
             "ends: is it in the view of seat 1, or of the player to move?"

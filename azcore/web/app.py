@@ -79,7 +79,7 @@ LOG = logging.getLogger("uvicorn.error")
 
 
 class PageSession(Protocol):
-    """What serves one page while its web socket is open: `Room`, `Inside` or `Sees`."""
+    """The session of one page while its web socket is open: `Room`, `Inside` or `Sees`."""
 
     def do(self, order: object) -> None:
         """Execute an order."""

@@ -151,7 +151,7 @@ class Review:
         return known
 
     def _mistake(self, ply: int, before: _Opinion, after: _Opinion) -> Plain | None:
-        """What the move at a ply lost; None: it was not a mistake."""
+        """The loss of the move at a ply; None: it was not a mistake."""
         game, states, action = self.line.game, self.line.states, self.line.actions[ply]
         sign = _sign(game, states[ply], states[ply + 1])
         better = next((choice for choice in before.choices if choice.action != action), None)

@@ -42,7 +42,7 @@ _NO_BOARD: Plain = {"paths": {}, "choices": {}, "own": [], "words": {}, "note": 
 
 
 def _clicks(game: Game, state: Any, board: Board, flip: bool, letters: bool) -> Plain:
-    """What a page needs to take clicks, describe places, and draw before the server answers."""
+    """The data that a page needs to take clicks, describe places, and draw ahead of the server."""
     choices = board.layout.choices
     put = _put_down(game, state, board)
     wanted = {choice.role for choice in choices.values() if choice.role is not None}

@@ -289,12 +289,12 @@ def test_positions_that_are_not_there_are_missed_before_training(
         (
             [],
             {"prepare": {1: ["game=go"]}},
-            "prepare must be names in small letters, not run, got 1",
+            "prepare must be lower-case names other than run, got 1",
         ),
         (
             [],
             {"prepare": {"run": ["game=go"]}},
-            "must be names in small letters, not run, got 'run'",
+            "must be lower-case names other than run, got 'run'",
         ),
         ([], {"train": ["command=web"]}, "tiny.train must be a line that trains"),
         (["high"], {}, "ladder.climb must be all, or of tiny, got 'high'"),

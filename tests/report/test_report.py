@@ -426,7 +426,7 @@ def test_moves_are_in_the_notation_of_the_game(run: Path) -> None:
         ({}, {0: 40, 1: 20}, 9, "most visits, 67 %"),
         ({}, {1: 40, 0: 20}, 9, "sampled: it had 33 % of the visits"),
         ({}, {1: 999, 0: 1}, 9, "sampled: it had less than 1 % of the visits"),
-        ({}, {1: 40}, 9, "sampled, of few visits"),
+        ({}, {1: 40}, 9, "sampled, with few visits"),
         ({}, {0: 40}, 1, "forced: the only legal move"),
         ({}, {}, 9, "after a quick search, which left no record"),
         (

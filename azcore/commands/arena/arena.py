@@ -1,4 +1,4 @@
-"""What `command=arena` plays: a tournament, or a comparison of runs."""
+"""`command=arena`: plays a tournament, or a comparison of runs."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def comparison(config: Config) -> int:
 
 
 def _folder(run_dir: str | None, runs: Sequence[str]) -> Path:
-    """Where to write: `run_dir`, or the folder of the runs if one holds them all."""
+    """The output folder: `run_dir`, or the folder of the runs if one holds them all."""
     if run_dir is not None:
         return Path(run_dir)
     if len(runs) == 1:

@@ -37,9 +37,9 @@ class Rated:
 
     @property
     def values(self) -> dict[str, float]:
-        """By name: the `rating`, and for games by others `predicted` and `value_error`.
+        """The `rating`, and for games by others `predicted` and `value_error`, by name.
 
-        These are the share of moves that the network finds likeliest, and (z - v)^2.
+        These are the share of moves that the network ranks first, and (z - v)^2.
         """
         found = {"rating": self.rating}
         if self.prediction is not None:
@@ -58,7 +58,7 @@ class MeanPoint:
 
     @property
     def rating(self) -> Rating:
-        """In Elo above random play."""
+        """The rating in Elo above random play."""
         return self.means["rating"]
 
 

@@ -45,7 +45,7 @@ from azcore.testing.speed import rules_us_per_ply
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to measure."""
+    """The inputs of a measurement."""
 
     config: Config  # as composed
     sized: Config  # `config` with the benchmark's network and number of games

@@ -1,4 +1,4 @@
-"""What `command=export` writes: games, a picture, a network, a checkpoint, a run or a page."""
+"""`command=export`: writes games, a picture, a network, a checkpoint, a run or a page."""
 
 from __future__ import annotations
 

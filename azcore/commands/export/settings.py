@@ -18,7 +18,7 @@ class Exported(Checked, group="export"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedGames(Exported):
-    """Which games are written, and where."""
+    """Which games to write, and where."""
 
     games: str | None
     format: str | None
@@ -29,7 +29,7 @@ class ExportedGames(Exported):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedPicture(Exported):
-    """Which position is drawn, and how."""
+    """Which position to draw, and how."""
 
     games: str | None
     first: Annotated[int, NOT_NEGATIVE]
