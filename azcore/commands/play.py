@@ -430,7 +430,7 @@ class Session:
             path = path.with_name(path.name + form.suffix)
         form = format_of_path(self._game, path)
         if path.exists() and path.absolute() not in self._written:
-            raise GameFileError(f"{path} exists already; name another file")
+            raise GameFileError(f"{path} already exists; choose another file")
         names = ["a person" if seat in self._people else "azcore" for seat in (0, 1)]
         resigned = self._resigned
         transcript = Transcript(

@@ -68,7 +68,7 @@ def puzzles(config: Config) -> int:
             raise SettingError(f"{player.name}: its protocol cannot set up a position")
     out = None if config["out"] is None else Path(config["out"])
     if out is not None and out.exists():
-        raise SettingError(f"out={out} exists already; name another file")
+        raise SettingError(f"out={out} already exists; choose another file")
     console = table_console()
     rows: list[tuple[str, int, int, float, float]] = []
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")

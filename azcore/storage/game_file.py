@@ -63,7 +63,7 @@ def new_game_file(path: Path) -> Iterator[Callable[[GameRecord], None]]:
         GameFileError: the file exists already, or writing fails.
     """
     part = path.with_name(path.name + ".part")
-    there = f"{path} exists already; name another file, or remove it"
+    there = f"{path} already exists; choose another file, or remove it"
     if os.path.lexists(path):
         raise GameFileError(there)
     try:

@@ -135,7 +135,7 @@ def test_nothing_is_overwritten(azcore: CommandLine, run: Path) -> None:
         "command=export", "what=checkpoint", f"checkpoint={run}", "out=there.ckpt"
     )
     assert (status, Path("there.ckpt").read_text()) == (2, "mine")
-    assert errors == "azcore: out=there.ckpt exists already; name another file\n"
+    assert errors == "azcore: out=there.ckpt already exists; choose another file\n"
     for words, wanted in (
         ("out=there.bin", "out must be a file that ends in .ckpt, got 'there.bin'"),
         (

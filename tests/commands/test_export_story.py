@@ -59,7 +59,7 @@ def test_a_story_is_a_small_run_that_cannot_be_resumed(azcore: CommandLine, run:
     assert status == 2
     assert "weights" in errors
     status, _, errors = azcore(*export)
-    assert (status, "exists already" in errors) == (2, True)
+    assert (status, "already exists" in errors) == (2, True)
 
 
 def test_early_checkpoints_are_kept_since_a_player_changes_most_there() -> None:

@@ -212,7 +212,7 @@ def test_a_game_is_saved_with_what_the_engine_thought(screen: Screen, tmp_path: 
     lines = ["c3", "save a", "save mine.sgf", "save a.txt", "resign", "save a.sgf"]
     shown = answers(screen(five, *lines))
     assert shown[2] == "saved to a.sgf\n"
-    assert shown[3] == "mine.sgf exists already; name another file\n"
+    assert shown[3] == "mine.sgf already exists; choose another file\n"
     assert shown[4] == "go: a transcript must end in .sgf, got 'a.txt'\n".removeprefix("go: ")
     assert shown[6] == "saved to a.sgf\n"  # its own file may be replaced
     assert (tmp_path / "mine.sgf").read_text() == "precious"

@@ -58,7 +58,7 @@ def from_and_to(config: Config, suffix: str) -> tuple[Path, Path]:
     path, out = checkpoint_of(config["checkpoint"]), Path(config["out"])
     require(out.suffix == suffix, "out", f"a file that ends in {suffix}", config["out"])
     if out.exists():
-        raise CheckpointError(f"out={out} exists already; name another file")
+        raise CheckpointError(f"out={out} already exists; choose another file")
     return path, out
 
 

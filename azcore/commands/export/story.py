@@ -37,7 +37,7 @@ def export_story(config: Config, settings: ExportedStory) -> int:
     out = Path(str(config["out"]))
     require(run.config.is_file(), "export.run", "a run directory", str(run.path))
     if out.exists():
-        raise CheckpointError(f"out={out} exists already; name another folder")
+        raise CheckpointError(f"out={out} already exists; choose another folder")
     story = RunDirectory(out)
     try:
         steps = _write(run, story, settings.count)
