@@ -45,7 +45,7 @@ def what_it_does(command: str) -> str:
 
 
 def usage() -> str:
-    """All commands."""
+    """The help text that lists all commands."""
     lines = (f"  {name:<9} {what_it_does(name)}" for name in COMMANDS)
     return USAGE.format(commands="\n".join(lines))
 

@@ -68,7 +68,7 @@ class Measure:
         fits = self.line[:1] in (("command=puzzles",), ("command=arena",))
         wanted = "a line that begins with command=puzzles or command=arena"
         require(fits, "ladder.recipes", wanted, list(self.line))
-        require(0 <= self.least <= 1, "ladder.recipes", "least from 0 to 1", self.least)
+        require(0 <= self.least <= 1, "ladder.recipes", "`least` from 0 to 1", self.least)
 
 
 @dataclass(frozen=True, kw_only=True)

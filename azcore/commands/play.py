@@ -33,7 +33,7 @@ PLIES = 8  # of a line that is shown
 DEGREES = ((0.1, "about even"), (0.3, "slightly better"), (0.6, "better"), (0.9, "much better"))
 
 HELP = """\
-A move is written as {example}. The other words:
+Type a move such as {example}, or a command:
   hint        the best move, and what may follow
   opinion     who is better, and a table of the best moves
   undo        take back to your last decision

@@ -75,7 +75,7 @@ class Way:
         return backend_named(self.backend).evaluator(network, conditions)
 
     def settings(self, evaluation: EvaluatorSettings) -> EvaluatorSettings:
-        """The settings completed by this way."""
+        """These settings, completed by this way to run the network."""
         return replace(evaluation, **asdict(self))
 
 

@@ -188,7 +188,7 @@ class _Slot:
 class EvaluationServer:
     """Evaluates for clients, each on its own thread.
 
-    Unused weights make room for new ones, in an evaluator that keeps its graphs.
+    New weights replace unused ones, in an evaluator that keeps its graphs.
 
     Args:
         make: makes an evaluator from packed weights; all networks have one shape.

@@ -44,7 +44,7 @@ class Chooser:
         self._longest: tuple[int, int] | None = None  # plies, place
 
     def choose(self) -> list[Chosen]:
-        """The first game, one a tenth of the run in, the longest and the last, in this order.
+        """The first game, one from a tenth into the run, the longest and the last, in this order.
 
         It returns each game once. Of a truncated or damaged file, it uses the games before the
         damage.
@@ -59,7 +59,7 @@ class Chooser:
         assert self._longest is not None
         wanted = [
             (self._places[0], "first"),
-            (self._places[tenth], "a tenth of the run in"),
+            (self._places[tenth], "one tenth into the run"),
             (self._longest[1], "longest"),
             (self._places[-1], "last"),
         ]

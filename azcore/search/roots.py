@@ -1,4 +1,4 @@
-"""Compiled changes of the root of one tree: begin a search, mix in noise, deal, move on.
+"""Compiled changes of the root of one tree: start a search, mix in noise, deal, and move the root.
 
 These functions trust their arguments, which `mcts.py` checks; `results.py` reads a root. Letters as
 in `tree.py`, and: K legal actions of a root; n node, e edge, i index of an edge within its node

@@ -117,7 +117,7 @@ class SearchSettings(Checked, group="search"):
         unfit = {
             "puct.c_spread": (
                 self.c_spread != 0 and self.transpositions,
-                "0 with transpositions, whose backups are no single values",
+                "0 with transpositions, whose backups are not single values",
             ),
             "puct.virtual_loss": (
                 several and self.virtual_loss == 0,

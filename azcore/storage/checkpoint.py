@@ -190,7 +190,7 @@ def _require_plain_archive(data: bytes) -> None:
 
     Raises:
         ValueError: an entry is compressed, the entries overlap, or there are too many.
-        Others, as `zipfile` raises for other content.
+        Other errors of `zipfile`, for other content.
     """
     if data.count(_ENTRY) > _MOST_ENTRIES:
         raise ValueError(f"it must have at most {_MOST_ENTRIES:,} entries")

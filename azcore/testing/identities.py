@@ -444,7 +444,7 @@ class _RandomGames:
         states_ends = game.has_ownership or game.has_score or game.has_material
         expected = {
             Identity.SYMMETRY: "no start looks like its image" if game.symmetries else "",
-            Identity.ENDS: "no end had one" if states_ends else "",
+            Identity.ENDS: "no end stated one" if states_ends else "",
             Identity.TRANSCRIPT: "no game could be written" if self.transcripts.formats else "",
             Identity.VIEW: "swap_colours gave no text" if self.state_texts.swap_colours else "",
             Identity.INTERPRETED: "the rules were already compiled" if compiled else "",

@@ -99,7 +99,7 @@ class Shelf:
         return found
 
     def entry(self, name: str) -> Entry:
-        """The player with a name.
+        """The player with this name.
 
         Raises:
             SettingError: there is none.

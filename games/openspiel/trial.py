@@ -17,7 +17,7 @@ MOST_PLIES = 200  # of the game
 
 
 def main(spiel_id: str, megabytes: str, seconds: str, *folders: str) -> int:
-    """Prints why the game cannot be played; the status."""
+    """Print why azcore cannot play the game; returns the exit status."""
     for limit, most in (
         (resource.RLIMIT_AS, int(megabytes) << 20),
         (resource.RLIMIT_CPU, int(seconds)),

@@ -300,7 +300,7 @@ def test_positions_that_are_not_there_are_missed_before_training(
         (["high"], {}, "ladder.climb must be all, or of tiny, got 'high'"),
         ("high", {}, "ladder.climb must be all, or of tiny, got 'high'"),
         ([], {"measures": [{"line": ["command=train"], "least": 0.5}]}, "begins with command=puz"),
-        ([], {"measures": [{"line": ["command=arena"], "least": 2}]}, "least from 0 to 1, got 2"),
+        ([], {"measures": [{"line": ["command=arena"], "least": 2}]}, "`least` from 0 to 1, got 2"),
     ],
 )
 def test_recipes_that_cannot_be_climbed(

@@ -200,7 +200,7 @@ def test_help_names_every_word(screen: Screen) -> None:
     assert words == (
         "hint opinion undo flip board moves new save resign quit".split()  # noqa: SIM905
     )
-    example = re.search(r"A move is written as (\S+)\.", shown[1])
+    example = re.search(r"Type a move such as (\S+), or", shown[1])
     assert example is not None
     assert example[1] in shown[3].split()
     assert len(shown[3].split()) == 20

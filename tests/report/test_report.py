@@ -365,7 +365,7 @@ def test_the_games_are_the_first_one_a_tenth_in_the_longest_and_the_last(tmp_pat
     page, data = page_of(run)
     assert [(game["index"], game["why"]) for game in data["games"]] == [
         (0, "first"),
-        (3, "a tenth of the run in"),
+        (3, "one tenth into the run"),
         (1, "longest"),
         (30, "last"),
     ]
@@ -376,9 +376,9 @@ def test_the_games_are_the_first_one_a_tenth_in_the_longest_and_the_last(tmp_pat
 
 def test_a_game_that_is_several_of_these_is_shown_once(tmp_path: Path) -> None:
     one = page_of(make_run(tmp_path / "one", num_games=1))[1]["games"]
-    assert [game["why"] for game in one] == ["first, a tenth of the run in, longest and last"]
+    assert [game["why"] for game in one] == ["first, one tenth into the run, longest and last"]
     two = page_of(make_run(tmp_path / "two", num_games=2))[1]["games"]
-    assert [game["why"] for game in two] == ["first and a tenth of the run in", "longest and last"]
+    assert [game["why"] for game in two] == ["first and one tenth into the run", "longest and last"]
 
 
 def test_a_game_has_moves_seats_visits_and_reasons(run: Path) -> None:
@@ -614,7 +614,10 @@ def test_an_altered_record_is_said_to_be_so(run: Path) -> None:
     content[-3] ^= 1
     path.write_bytes(content)
     page, data = page_of(run)
-    assert [game["why"] for game in data["games"]] == ["first and a tenth of the run in", "longest"]
+    assert [game["why"] for game in data["games"]] == [
+        "first and one tenth into the run",
+        "longest",
+    ]
     assert "Cannot show the game that is the last: " in page.words
 
 
@@ -830,7 +833,7 @@ def test_the_game_a_tenth_in_is_kept_for_a_while(tmp_path: Path) -> None:
     file.append([record_of()] * 2345)
     chosen = {one.why: one.place for one in Chooser(file.path).choose()}
     size = len(record_of().to_bytes())
-    assert chosen["a tenth of the run in"] == 230 * size
+    assert chosen["one tenth into the run"] == 230 * size
 
 
 def test_a_page_replaces_a_link_and_does_not_follow_it(run: Path, tmp_path: Path) -> None:
