@@ -339,7 +339,7 @@ def test_a_run_is_met_as_it_was(place: str, width: int) -> None:
         card = page.locator("[data-run=noughts]")
         card.locator("input").focus()
         page.keyboard.press("Home")
-        card.get_by_text("before it learned anything").wait_for()
+        card.get_by_text("before training").wait_for()
         card.get_by_text("Play").click()
         page.locator("#game-title", has_text="after 0 s, step 0").wait_for()
         page.locator("#moment").focus()
