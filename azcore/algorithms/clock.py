@@ -128,7 +128,7 @@ class RunClock(Callback):
         if self.data.last_step <= trainer.global_step:
             games = self.data.total_games
             self._say(
-                f"trainer.max_time is up after {self.elapsed():.0f} s, before  "
+                f"trainer.max_time is up after {self.elapsed():.0f} s, before "
                 + ("a game has ended" if not games else "enough games have ended for a step")
                 + ": the run takes no step"
             )

@@ -296,7 +296,7 @@ def rating_html(curve: dict[str, Any], matches: list[dict[str, str]]) -> str:
         "rating",
         "Rating",
         "Strength from all matches together; random play is 0. A lead of 200 means 76 % of the "
-        "points in a match; the band is a 95 % interval.  " + measured_by(matches),
+        "points in a match; the band is a 95 % interval. " + measured_by(matches),
         note,
     )
 

@@ -656,7 +656,7 @@ def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
             why.append(f"as {name.upper()}: {error}")
         else:
             return line, fault
-    raise RefusedError("cannot read this text;  " + "; ".join(why))
+    raise RefusedError("cannot read this text; " + "; ".join(why))
 
 
 def _ply(value: object, line: Line) -> int:

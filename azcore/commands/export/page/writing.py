@@ -102,7 +102,7 @@ def export_page(config: Config, settings: ExportedPage) -> int:
         raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     print(f"checked against Python in {compared} positions of {len(fresh)} random games: all equal")
-    replaced = "  (replaced)" if is_there else ""
+    replaced = " (replaced)" if is_there else ""
     print(f"{facts['title']} written to {out / 'games' / name}{replaced}")
     print(f"{out} has {size / 1e6:.1f} MB")
     write_result(config, folder=out, game=name, positions=compared, bytes=size)
