@@ -115,7 +115,7 @@ class AlphaGoZero(Algorithm):
 
         Args:
             pl_module: the module that learns.
-            moment: of the candidate's weights.
+            moment: the moment of the candidate's weights.
             waits: play it on this thread, with progress on the terminal, and use its result.
         """
         settings, gate, simulations = self._settings, self._settings.gate, self._num_simulations

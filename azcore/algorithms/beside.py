@@ -27,10 +27,11 @@ class Beside(Generic[Result]):
     """Matches of the weights of one moment at a time, until the run uses their result.
 
     Args:
-        name: of the matches, such as `rating`.
+        name: the name of the matches, such as `rating`.
 
     Attributes:
-        moment: of the weights that play or, after a resume, must play again; None: no match.
+        moment: the moment of the weights that play or, after a resume, must play again; None: no
+            match.
     """
 
     def __init__(self, name: str) -> None:
@@ -53,7 +54,7 @@ class Beside(Generic[Result]):
         """Start matches.
 
         Args:
-            moment: of their weights.
+            moment: the moment of their weights.
             work: plays the matches.
             waits: play them on this thread before returning; raises an error at once.
         """
@@ -100,7 +101,7 @@ class Beside(Generic[Result]):
 
         Args:
             data: knows the generation.
-            step: of the run.
+            step: the run's step.
 
         Raises:
             CheckpointError: it is later.

@@ -120,7 +120,7 @@ class Checkpoints:
         """Save the run.
 
         Args:
-            trainer: of the run.
+            trainer: the run's trainer.
             rated_step: the optimizer steps of the weights that were rated last.
         """
         run = self._run

@@ -38,7 +38,7 @@ class RunClock(Callback):
     """Ends a run when its time is up.
 
     Args:
-        max_seconds: of the whole run; None: no limit.
+        max_seconds: the whole run's limit in seconds; None: no limit.
         began: of `time.monotonic()`, when this part of the run began.
         say: prints a line.
     """
@@ -78,7 +78,7 @@ class RunClock(Callback):
         """Whether self-play must end now to leave time for what follows.
 
         Args:
-            share: of a generation's games that have ended, and so of its steps.
+            share: the share of a generation's games that have ended, and so of its steps.
         """
         if self.max_seconds is None or not self.cuts:
             return False

@@ -110,7 +110,7 @@ class TrainingDisplay:
         """Seconds until the last step or the limit, whichever is earlier; None: unknown.
 
         Args:
-            row: of metrics.csv, of the generation that has ended.
+            row: the row of metrics.csv, of the generation that has ended.
         """
         seconds, step = row["seconds"], int(row["step"])
         if self._began is None:
@@ -126,7 +126,7 @@ class TrainingDisplay:
         """Print a line about the processes or actors of self-play; nothing for threads.
 
         Args:
-            statistics: of the generation.
+            statistics: the generation's statistics.
             step: the learner's.
         """
         if statistics.members:
@@ -207,7 +207,7 @@ class Heartbeat:
         what: the activity, such as self-play.
         say: prints a line.
         longest: returns the plies of the longest game in play.
-        max_game_length: of the game.
+        max_game_length: the game's maximum length.
     """
 
     what: str

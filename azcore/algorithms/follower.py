@@ -156,7 +156,7 @@ def serve(descriptor: int) -> None:
     """The main function of a process that `ranks.py` started.
 
     Args:
-        descriptor: of the connection to its parent process.
+        descriptor: the descriptor of the connection to its parent process.
     """
     connection = Connection(descriptor)
     with contextlib.suppress(EOFError, OSError):  # the parent process has ended

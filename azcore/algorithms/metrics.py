@@ -255,7 +255,7 @@ def rows_of_members(
     """The rows of members.csv; none if self-play runs in threads.
 
     Args:
-        statistics: of a generation.
+        statistics: a generation's statistics.
         generation: its number.
         step: the learner's.
     """

@@ -43,7 +43,7 @@ def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, 
 
     Args:
         how: `INIT` or `FORK`.
-        path: of the checkpoint.
+        path: the checkpoint's path.
         checkpoint: its content.
     """
     return {
@@ -58,7 +58,7 @@ def require_same_origin(config: Mapping[str, Any], origin: Mapping[str, Any]) ->
     """Refuse to resume a run with another origin.
 
     Args:
-        config: of the command line.
+        config: the command line's configuration.
         origin: that the run has stored; empty if it began with random weights.
 
     Raises:
@@ -79,7 +79,7 @@ def initial_weights(
     """The weights that play in a checkpoint, as initial weights of a run, and the checkpoint.
 
     Args:
-        path: of the checkpoint.
+        path: the checkpoint's path.
         game: the game to learn.
         expected: the new run's own description, see `describe_run`.
 

@@ -62,7 +62,7 @@ class Ranks:
     """Starts ranks, and connects this process to all of them.
 
     Args:
-        place: of this process.
+        place: the place of this process.
         device_type: where ranks learn.
     """
 
@@ -202,7 +202,7 @@ class _Child:
     """A rank that this process started, and the thread that waits for its end.
 
     Args:
-        place: of the rank.
+        place: the rank's place.
         device_type: where it learns.
         has_lost: called on that thread if the rank ends too early.
     """
@@ -313,9 +313,9 @@ def lightning_trainer(
     """The Trainer of a rank.
 
     Args:
-        settings: of the run.
-        learner: of the run.
-        place: of the rank.
+        settings: the run's settings.
+        learner: the run's learner.
+        place: the rank's place.
         callbacks: in calling order.
         checkpoints: reads and writes them.
         logger: False on all ranks but rank 0.
@@ -407,7 +407,7 @@ class Together(Callback):
     Args:
         team: the ranks.
         time_share: on rank 0, the share of the run's time that has passed.
-        threads: of a rank that learns on a CPU.
+        threads: the number of threads of a rank that learns on a CPU.
     """
 
     def __init__(self, team: Team, time_share: Callable[[], float], threads: int) -> None:

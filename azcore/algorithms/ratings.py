@@ -98,13 +98,13 @@ class ArenaRating(Callback):
     end of the first generation after them.
 
     Args:
-        settings: of the run.
+        settings: the run's settings.
         run: the directory of matches.csv and of the earlier weights.
         data: knows the generation.
         terminal: for progress.
         starts: what games begin from; None: the initial position.
         slots: where matches are played.
-        clock: of the run.
+        clock: the run's clock.
     """
 
     def __init__(
@@ -244,11 +244,11 @@ class ArenaRating(Callback):
 
         Args:
             pl_module: the module that learns.
-            moment: of the player's weights.
-            seed: of the matches.
+            moment: the moment of the player's weights.
+            seed: the seed of the matches.
             player: to rate.
             waits: play them on this thread, with progress on the terminal, and use the result.
-            games: of a match; None: as in the settings.
+            games: the games per match; None: as in the settings.
         """
         opponents = self._opponents()
         self.rated_step = moment.step

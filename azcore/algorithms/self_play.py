@@ -41,8 +41,8 @@ def fitted_to_machine(
     """The settings with an evaluator and, if known, the numbers of workers and games.
 
     Args:
-        settings: of the run.
-        network: of the shape that will play.
+        settings: the run's settings.
+        network: a network of the shape that will play.
         run: the directory of sizes.json, if the run exists already.
         say: called with a line about the evaluator and the measurements.
         beside: a folder of runs whose values to reuse.
@@ -135,9 +135,9 @@ def pool_of_run(
     """The workers of a run, in this process or in others.
 
     Args:
-        settings: of the run, fitted to the machine; measures an open number of games, which takes
-            seconds.
-        network: of the shape that will play.
+        settings: the run's settings, fitted to the machine; measures an open number of games, which
+            takes seconds.
+        network: a network of the shape that will play.
         starts: what games begin from; None: the initial position.
         say: called with a line about the sizes and the measurements.
 

@@ -66,15 +66,15 @@ class Training:
     """The parts of one run.
 
     Args:
-        settings: of the run.
-        place: of this process, rank 0 of those that learn.
+        settings: the run's settings.
+        place: the place of this process, rank 0 of those that learn.
         run: the directory to write to.
         terminal: for progress and messages.
         began: of `time.monotonic()`, from which its time counts.
         on_games: called with the games of each generation once they are on disk.
         hyperparameters: settings that loggers list alongside the curves.
         weights: to begin with; None: random ones.
-        origin: of the weights, which every checkpoint stores.
+        origin: the origin of the weights, which every checkpoint stores.
         objects: what a Python program passes to the run.
         beside: a folder of runs whose sizes it reuses where its settings leave them open.
 

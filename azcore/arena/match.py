@@ -215,7 +215,7 @@ def play_match(
         opening_plies: number of random legal actions before the players take over, the same in both
             games of a pair. Pairs differ as long as the game has enough openings; after that the
             openings repeat in order.
-        seed: of openings and players; the same seed repeats the match.
+        seed: the seed of openings and players; the same seed repeats the match.
         progress: called after each ply of all games with the number of games that have ended.
         sprt: the test that can end the match after each `sprt.look_games` games, by distinct pairs.
             None: play all G games. Either way, the games are a function of the arguments, with the
@@ -267,7 +267,7 @@ def match_of(
 
     Args:
         game: the game to play.
-        names: of the players.
+        names: the names of the players.
         play: plays two games from each of some openings, with a seed; its last argument is the
             number of games before them.
     """
@@ -383,7 +383,7 @@ def random_openings(
 
     Args:
         game: the game to play.
-        count: of openings.
+        count: the number of openings.
         plies: number of random actions; from a book, which may have fewer, the most.
         seed: the same seed repeats the openings.
         starts: where they begin; None: the initial position.

@@ -74,7 +74,7 @@ class MatchPart(Job[Played]):
     Args:
         players: the first and the second, without weights.
         openings: where games begin.
-        seed: of the players.
+        seed: the seed of the players.
     """
 
     players: tuple[Contender, Contender]
@@ -189,7 +189,7 @@ def play_in_parts(
     Args:
         slots: where to play; each has one part of the match, as long as there are pairs.
         game: the game to play.
-        names: of the players.
+        names: the names of the players.
         part_of: makes the job of a part from its openings and a seed.
         weights: that every part needs.
         progress: called from time to time, on this thread, with the number of games that have

@@ -22,7 +22,7 @@ def trained(
     """A player that searches with the current weights of a network.
 
     Args:
-        settings: of the run.
+        settings: the run's settings.
         network: the one in training; it may continue at once.
         version: optimizer steps behind its weights.
         name: in results.

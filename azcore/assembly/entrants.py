@@ -95,7 +95,7 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
 
     Args:
         texts: as for `players_from`.
-        programs: of the configuration, by name.
+        programs: the configuration's programs, by name.
 
     Raises:
         SettingError, CheckpointError: as `players_named`.

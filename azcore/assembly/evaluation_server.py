@@ -28,7 +28,7 @@ class ServerProcess:
     """A process that runs an `EvaluationServer`, until it is closed or this process ends.
 
     Args:
-        settings: of the run, with a complete evaluator.
+        settings: the run's settings, with a complete evaluator.
         device: where it runs.
 
     Attributes:
@@ -94,7 +94,7 @@ def serve(descriptor: int) -> None:
     """The main function of the process.
 
     Args:
-        descriptor: of its end of the socket pair, from which it reads its task.
+        descriptor: the descriptor of its end of the socket pair, from which it reads its task.
     """
     with open(os.dup(descriptor), "rb") as given:
         listener, settings = pickle.load(given)

@@ -47,7 +47,7 @@ def unpacker(settings: PlaySettings, blank: nn.Module) -> Callable[[bytes, int],
     """A function that makes weights from `NetworkWeights.packed` and a version.
 
     Args:
-        settings: of the run.
+        settings: the run's settings.
         blank: a network of its shape, whose copies get the weights.
     """
 
@@ -67,11 +67,11 @@ def make_actor(
     """An actor of a run.
 
     Args:
-        settings: of the run.
+        settings: the run's settings.
         selfplay: its settings of self-play, with numbers of games and workers.
-        evaluator: of its first games.
+        evaluator: the evaluator of its first games.
         starts: what games begin from; None: the initial position.
-        numbers: of the run's workers that it has; None: all.
+        numbers: the numbers of the run's workers that it has; None: all.
     """
     return Actor(
         game=settings.game,
@@ -91,7 +91,7 @@ class RecipeOfRun(Recipe):
     """Builds workers of a run.
 
     Args:
-        settings: of the run, with a complete evaluator and self-play's sizes.
+        settings: the run's settings, with a complete evaluator and self-play's sizes.
         servers: addresses of processes that evaluate for the members, assigned round robin; empty:
             each evaluates itself.
     """

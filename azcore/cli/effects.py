@@ -129,7 +129,7 @@ def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
     """Refuse arguments that would have no effect.
 
     Args:
-        settings: of a run, as plain values.
+        settings: a run's settings, as plain values.
         overrides: `KEY=VALUE` each.
 
     Raises:

@@ -106,7 +106,7 @@ def of_another_command(command: str, key: str, line: str) -> str:
 
     Args:
         command: of the command line.
-        key: of the setting, or a group.
+        key: the setting's key, or a group.
         line: the argument of the command line.
     """
     others = [each for each in COMMANDS if each != command and roots.uses(each, key)]

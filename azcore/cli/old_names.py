@@ -62,7 +62,7 @@ def command_of(
     """The command of a command line, and the other words; the last of several `command=` wins.
 
     Args:
-        words: of the command line.
+        words: the command line's words.
         tell: called with a sentence if the command is now part of another.
 
     Raises:

@@ -244,7 +244,7 @@ def _continued(
 
     Args:
         config: composed of the defaults and the command line.
-        overrides: of the command line.
+        overrides: the command line's overrides.
         run: whose settings to keep.
         asked: the argument that names it, for errors.
         is_new: it continues as a new run, which may choose files of groups and change some settings

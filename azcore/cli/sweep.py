@@ -63,7 +63,7 @@ def begun(config: dict[str, Any], beside: str) -> dict[str, Any] | None:
     """The settings of a sweep's training job, which resume its run if it exists.
 
     Args:
-        config: of the job.
+        config: the job's configuration.
         beside: the folder of the sweep.
 
     Returns:

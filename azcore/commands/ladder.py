@@ -201,8 +201,8 @@ class Climb:
     """A climb: its recipes, and the work already done.
 
     Args:
-        folder: of runs and results.
-        seed: of all command lines.
+        folder: the folder of runs and results.
+        seed: the seed of all command lines.
         runs: the names of the runs on the page side by side.
     """
 

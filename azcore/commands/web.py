@@ -71,7 +71,7 @@ class PageBeside:
     Args of the constructor:
         process: that serves it.
         is_over: set when the run has ended.
-        address: of the page.
+        address: the page's address.
     """
 
     def __init__(self, process: BaseProcess, is_over: Event, address: str) -> None:

@@ -37,7 +37,7 @@ class QueryError(Exception):
 
     Args:
         message: in KataGo's wording if it has one.
-        name: of the field at fault.
+        name: the name of the field at fault.
     """
 
     def __init__(self, name: str, message: str) -> None:

@@ -36,7 +36,7 @@ class Known:
     Args:
         game: the game played.
         settings: name the files, which are opened now.
-        seed: of the moves drawn from the book.
+        seed: the seed of the moves drawn from the book.
 
     Raises:
         AzcoreError: a file cannot be used; the message names it.

@@ -56,7 +56,7 @@ def prove(
         game: the game played; with `only_checks` it must have `is_check`.
         state: not terminal.
         only_checks: whether each of the attacker's actions must give check.
-        most_plies: of the win.
+        most_plies: the win's maximum length.
         may_continue: called with the number of positions searched so far; False to stop.
     """
     search = _Search(game, game.current_player(state), only_checks, may_continue)
@@ -103,7 +103,7 @@ class _Search:
 
         Args:
             state: the position.
-            key: of the position.
+            key: the position's key.
             left: plies within which the attacker must have won, 1 or more.
             most_phi: limit of phi.
             most_delta: limit of delta.

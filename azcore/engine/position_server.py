@@ -94,7 +94,7 @@ class PositionServer(Server):
         """The text after the score in an analysis line, with a leading space; may be empty.
 
         Args:
-            value: of the score.
+            value: the score's value.
             root: the prediction for the root, None unless `_shows_prediction`.
         """
 

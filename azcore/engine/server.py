@@ -46,8 +46,8 @@ class Engine:
     Args:
         load: returns the game and its evaluator; may take seconds.
         search: how to search.
-        settings: of the engine.
-        seed: of the moves drawn from an opening book.
+        settings: the engine's settings.
+        seed: the seed of the moves drawn from an opening book.
     """
 
     name = "azcore"

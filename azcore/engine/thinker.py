@@ -56,7 +56,7 @@ class Thinker:
         evaluator: evaluates leaves.
         search: how to search; the numbers of simulations and leaves come from `settings`. PUCT
             replaces Gumbel's rule, which needs the number of simulations in advance.
-        settings: of the engine.
+        settings: the engine's settings.
         predictor: makes the predictions that `start` requests; None: no predictions.
     """
 

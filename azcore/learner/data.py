@@ -52,7 +52,7 @@ def draw_batch(
     Args:
         buffer: the window.
         size: N.
-        seed: of the run.
+        seed: the run's seed.
         step: counted through all generations.
         rows: which rows to make if other ranks make the rest.
         pin: put it in pinned memory, which a GPU copies while the program continues.
@@ -177,7 +177,7 @@ class SelfPlayData(LightningDataModule):
         settings: how often to sample a position.
         batch_size: N.
         steps_per_generation: batches per epoch.
-        seed: of the run.
+        seed: the run's seed.
         progress: called while a generation's games are played.
         team: the ranks that learn from the games, of which this one provides them.
         parts: into which a step divides its batch.
@@ -452,7 +452,7 @@ class ReceivedGames(LightningDataModule):
         batch_size: N, of all ranks together.
         steps_per_generation: steps per epoch.
         parts: into which a step divides its batch.
-        seed: of the run.
+        seed: the run's seed.
     """
 
     def __init__(

@@ -195,7 +195,7 @@ def predict(
     """Measure a network without search, on positions spread evenly over games.
 
     Args:
-        evaluator: of the network's weights; its policy is taken over legal actions.
+        evaluator: the evaluator of the network's weights; its policy is taken over legal actions.
         game: the game of the records.
         records: with the moves to predict as policy targets, see `with_targets`.
         most_positions: upper limit of positions to evaluate.

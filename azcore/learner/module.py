@@ -202,7 +202,7 @@ class LearnerModule(LightningModule):
         """Write a checkpoint of weights alone, which suffices to play.
 
         Args:
-            path: of the checkpoint.
+            path: the checkpoint's path.
             network: with the structure of this module's.
             step: number of its optimizer steps.
         """

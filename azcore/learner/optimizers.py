@@ -49,7 +49,7 @@ def checked_state(
     Args:
         name: `learner.optimizer`.
         saved: by number of the parameter.
-        parameters: of the network.
+        parameters: the network's parameters.
 
     Raises:
         CheckpointError: naming the tensor.

@@ -23,8 +23,8 @@ class Ratio:
     """The positions that the generations so far need.
 
     Args:
-        settings: of the window; with `samples_per_position`.
-        samples: of a generation.
+        settings: the window's settings; with `samples_per_position`.
+        samples: the samples per generation.
     """
 
     def __init__(self, settings: ReplaySettings, samples: int) -> None:

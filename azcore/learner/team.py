@@ -34,7 +34,7 @@ class Team:
     """One rank's view of all ranks; on one device, it sends nothing.
 
     Args:
-        rank: of this process.
+        rank: the rank of this process.
         size: number of ranks.
     """
 

@@ -140,9 +140,9 @@ def arena(
         changes: `KEY=VALUE` each, as for `command=arena`, such as `arena.opening_plies=4`, except
             for output and backend.
         game: to play; None: the game of the first player that has one.
-        games: of each match, even; None: as in the settings, here and below.
-        simulations: of each player's search per move.
-        seed: of openings; the same seed repeats the matches.
+        games: the games per match, even; None: as in the settings, here and below.
+        simulations: the simulations per move of each player.
+        seed: the seed of openings; the same seed repeats the matches.
         quiet: print nothing.
 
     Raises:

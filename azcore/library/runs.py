@@ -45,7 +45,7 @@ class Report:
     """A run's report: a file for any browser, embedded in a notebook.
 
     Attributes:
-        path: of the file.
+        path: the file's path.
     """
 
     def __init__(self, path: Path) -> None:
@@ -151,7 +151,7 @@ class Run:
         """The player that the run has trained.
 
         Args:
-            step: of some rated weights; None: the last ones.
+            step: the step of some rated weights; None: the last ones.
 
         Raises:
             SettingError: the run has no such weights, or no weights yet.
@@ -207,8 +207,8 @@ class Run:
         """Resume where the run stopped, byte for byte as if it had not.
 
         Args:
-            minutes: of training in total; None: the run's own limit.
-            steps: of the optimizer in total; None: the run's own limit.
+            minutes: the minutes of training in total; None: the run's own limit.
+            steps: the optimizer steps in total; None: the run's own limit.
             quiet: print nothing.
             learner: as for `train`; required again if the run had one. callbacks: likewise.
                 `learner=azcore.LearnerModule` and `callbacks=[]` resume without.
@@ -273,8 +273,8 @@ def train(
     Args:
         game: a name, a game (also one defined in this process), or composed settings.
         changes: `KEY=VALUE` each, as on the command line, such as `search.num_simulations=32`.
-        minutes: of training; None: as in the settings.
-        steps: of the optimizer; None: as in the settings.
+        minutes: the minutes of training; None: as in the settings.
+        steps: the optimizer steps; None: as in the settings.
         run_dir: where to write; None: `runs/<game>/<date and time>`.
         seed: None: as in the settings. The same seed gives the same run.
         quiet: print nothing.

@@ -160,7 +160,7 @@ class NestedBlock(Residual):
         channels: K, in and out.
         inner: number of blocks inside.
         is_pooled: whether the first of them is a `PooledBlock`.
-        style: of all; without `SqueezeExcite` inside.
+        style: the style of all; without `SqueezeExcite` inside.
     """
 
     def __init__(self, channels: int, inner: int, is_pooled: bool, style: Style) -> None:

@@ -147,7 +147,7 @@ def require_weights(weights: Mapping[str, Any], network: nn.Module) -> None:
     """Refuse weights that differ from those of `network` in name, shape or type, or are not finite.
 
     Args:
-        weights: of a checkpoint.
+        weights: a checkpoint's weights.
         network: the network, or an outline of it without memory.
 
     Raises:

@@ -26,7 +26,7 @@ def save(picture: Picture, path: Path, width: int = 800) -> None:
     Args:
         picture: with theme `light` or `dark`: few programs other than browsers support `auto`.
         path: ends in .svg or .png.
-        width: of a PNG in pixels.
+        width: the width of a PNG in pixels.
 
     Raises:
         SettingError: the suffix is wrong, resvg is not installed, or writing fails.

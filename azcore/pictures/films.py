@@ -48,14 +48,14 @@ def film(
     """The positions of a game in one picture.
 
     Args:
-        game: of the states.
+        game: the game of the states.
         states: the positions, in display order.
         heat: shares of actions in the first positions, see `heat_of`; the group `az-heat`.
         owners: cells of the first positions, see `owners_of`; the group `az-owner`. Both are
             rounded to a few steps and have no texts.
         letters: letters instead of drawings that not everybody knows.
         bare: without colours and definitions, for pages with several films; see `shared`.
-        prefix: of the identifiers inside.
+        prefix: the prefix of the identifiers inside.
 
     Returns:
         None if the game has no board.

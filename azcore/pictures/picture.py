@@ -38,8 +38,8 @@ class Picture:
 
     Attributes:
         svg: one element, without a size of its own.
-        width: of its view box; a place is 100 wide.
-        height: of its view box.
+        width: its view box's width; a place is 100 wide.
+        height: its view box's height.
         targets: left, top, width and height of each place, and of each piece in the hand of the
             player to move, by the name of its click.
         listed: the legal actions with their texts if the game has no board to click.
@@ -91,7 +91,7 @@ def draw(
         letters: letters in place of drawings that one has to know.
         layers: what to draw over the board.
         theme: `light`, `dark`, or `auto` to follow the page.
-        prefix: of the identifiers inside; different pictures on one page may share it.
+        prefix: the prefix of the identifiers inside; different pictures on one page may share it.
     """
     board = game.board(state)
     if board is None:

@@ -31,7 +31,7 @@ class Chooser:
     """Scans the records of a run.
 
     Args:
-        path: of the records; the file may not exist yet.
+        path: the path of the records; the file may not exist yet.
     """
 
     def __init__(self, path: Path) -> None:

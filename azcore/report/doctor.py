@@ -41,7 +41,7 @@ class RunDoctor:
     """Watches a run.
 
     Args:
-        rows: of the generations so far, if the run is resumed.
+        rows: the rows of the generations so far, if the run is resumed.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:

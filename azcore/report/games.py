@@ -62,7 +62,7 @@ class Games:
         """The games, and a sentence for each that it cannot show.
 
         Args:
-            step: of the last checkpoint.
+            step: the last checkpoint's step.
         """
         kept, shown, notes = self._shown, [], []
         self._shown = {}
@@ -98,7 +98,7 @@ def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: 
     Args:
         game: whose rules the record follows.
         record: the game.
-        weights: of the network; None: no network.
+        weights: the network's weights; None: no network.
         networks: reads the network.
     """
     state = StartStates(game).of(record.start)
@@ -187,9 +187,9 @@ def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) 
     """Why self-play chose a move, in one phrase.
 
     Args:
-        record: of the game.
-        ply: of the move.
-        visits: of this ply's actions, most first.
+        record: the game's record.
+        ply: the move's ply.
+        visits: the visits of this ply's actions, most first.
         legal: number of legal moves.
     """
     if legal == 1:

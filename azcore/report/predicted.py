@@ -117,7 +117,7 @@ def predicted(
 
     Args:
         weights: None: no network.
-        game: of the states.
+        game: the game of the states.
         states: [T + 1], the positions of one game from its beginning.
         moves: [T], the moves to evaluate in each position but the last.
         networks: reads the network.

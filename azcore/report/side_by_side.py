@@ -70,7 +70,7 @@ def write_side_by_side(path: Path, runs: Sequence[tuple[str, RunDirectory]]) -> 
     """Write the page, atomically, so that a browser may load it at any time.
 
     Args:
-        path: of the file.
+        path: the file's path.
         runs: as for `render_side_by_side`.
 
     Raises:

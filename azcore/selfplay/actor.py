@@ -37,11 +37,11 @@ class Actor(WorkerPool):
         variant: the game as self-play plays it, which may forbid actions that `game` allows.
         search: how each move is searched, root noise included.
         settings: number of games and workers, and how moves are chosen.
-        seed: of the run.
+        seed: the run's seed.
         evaluator: evaluates leaves; `set_evaluator` replaces it.
         record_surprise: whether records store how much each search surprised the network.
         starts: what games begin from, of `variant`; None: the initial position.
-        numbers: of the run's workers in this actor; None: all.
+        numbers: the numbers of the run's workers in this actor; None: all.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Actor(WorkerPool):
         """Continue with newer weights; see `set_weights`.
 
         Args:
-            evaluator: of these weights.
+            evaluator: the evaluator of these weights.
             weights_version: optimizer steps behind them.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """

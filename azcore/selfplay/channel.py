@@ -72,7 +72,7 @@ class Launcher(ABC):
 
         Args:
             recipe: builds it.
-            numbers: of its workers among those of the run.
+            numbers: the numbers of its workers among those of the run.
             member: its number.
         """
 

@@ -108,7 +108,7 @@ class JobSlots(ABC):
     """Slots for jobs of a run or a tournament: each runs one job at a time.
 
     Attributes:
-        count: of concurrent jobs; jobs of one slot run one after another.
+        count: the number of concurrent jobs; jobs of one slot run one after another.
     """
 
     count: int
@@ -124,7 +124,7 @@ class JobSlots(ABC):
         """Start a job.
 
         Args:
-            number: of the slot, 0 to `count` - 1.
+            number: the slot's number, 0 to `count` - 1.
             job: to do.
             weights: published ones.
             tell: called, on any thread, with the progress; never called in a cluster, which reports
@@ -141,7 +141,7 @@ class ThreadSlots(JobSlots):
 
     Args:
         context: what jobs need; built for `count` at once.
-        count: of threads.
+        count: the number of threads.
     """
 
     def __init__(self, context: JobContext, count: int) -> None:

@@ -63,7 +63,7 @@ class Recipe(ABC):
         """A member.
 
         Args:
-            numbers: of its workers among those of the run.
+            numbers: the numbers of its workers among those of the run.
             process: its number.
         """
 
@@ -118,7 +118,7 @@ class RequestServer:
 
     Args:
         recipe: builds the member.
-        numbers: of its workers among those of the run.
+        numbers: the numbers of its workers among those of the run.
         process: its number.
     """
 

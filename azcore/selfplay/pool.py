@@ -84,7 +84,7 @@ class WorkerPool(ABC):
         """Continue with newer weights; a search in progress starts again with them.
 
         Args:
-            weights: of the network to play with.
+            weights: the weights of the network to play with.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """
 

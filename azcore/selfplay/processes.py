@@ -151,7 +151,7 @@ def serve(descriptor: int) -> None:
     """The main function of such a process: answer all requests.
 
     Args:
-        descriptor: of the connection to the process that asks.
+        descriptor: the descriptor of the connection to the process that asks.
     """
     connection, sending = Connection(descriptor), threading.Lock()
 

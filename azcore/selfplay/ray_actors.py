@@ -89,7 +89,7 @@ class PlacedActor:
     """The local view of an actor.
 
     Args:
-        cluster: of the actor.
+        cluster: the actor's cluster.
         options: its resources.
         since: `time.monotonic()` from which it waits for a place.
 
@@ -243,7 +243,7 @@ class RayChannel(Channel):
     """A connection to a `RequestServer` in an actor.
 
     Args:
-        actors: of the pool.
+        actors: the pool's actors.
         what: the arguments of the `RequestServer`.
     """
 
@@ -358,7 +358,7 @@ class ServingActor:
     Calls may arrive out of order, so each has a turn.
 
     Args:
-        version: of azcore at the run.
+        version: the version of azcore at the run.
     """
 
     def __init__(self, version: str) -> None:
@@ -379,8 +379,8 @@ class ServingActor:
         Args:
             server: its number.
             turn: the number of the call among those to this server.
-            method: of `Member`, or OPEN or SHUT.
-            values: of the request.
+            method: the method of `Member`, or OPEN or SHUT.
+            values: the request's values.
         """
         if self._wrong is not None:
             return False, self._wrong

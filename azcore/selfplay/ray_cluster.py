@@ -52,7 +52,7 @@ class RayCluster:
 
     Attributes:
         ray: the package.
-        head: of the cluster.
+        head: the cluster's head.
 
     Raises:
         SettingError: ray is not installed, or no cluster answers.

@@ -213,7 +213,7 @@ class RemoteSlots(JobSlots):
 
     Args:
         launcher: started them; closed with them.
-        members: of a pool, or for jobs alone.
+        members: a pool's members, or for jobs alone.
 
     Attributes:
         launcher: as above.
@@ -267,8 +267,8 @@ class RemoteMember:
     """One member, and the requests to repeat after a loss, since it last got weights.
 
     Args:
-        name: of the member.
-        numbers: of its workers among those of the run.
+        name: the member's name.
+        numbers: the numbers of its workers among those of the run.
         new_channel: makes one to it.
         restarts: see `members_in`.
         say: see `members_in`.
@@ -304,8 +304,8 @@ class RemoteMember:
         """Send a request; returns its answer, even across a loss.
 
         Args:
-            method: of `Member`.
-            values: of the request.
+            method: the method of `Member`.
+            values: the request's values.
             tell: called, on another thread, with a job's progress, if the channel reports it.
         """
         with self._lock:
@@ -317,7 +317,7 @@ class RemoteMember:
         """Load the states, or set the weights that follow them; drop earlier requests.
 
         Args:
-            states: of its workers; with weights, the workers have them already.
+            states: the states of its workers; with weights, the workers have them already.
             weights: values of `Member.weights`.
         """
         with self._lock:

@@ -106,11 +106,11 @@ def with_games(
 
     Args:
         settings: with a number of workers.
-        device_type: of the network, as torch names it.
+        device_type: the network's device type, as torch names it.
         actor_of: makes an actor with given settings, to be measured and discarded.
         processes: how many processes the workers will be in. Only the workers of one are
             measured, for all: in this process they would wait for Python's lock.
-        cells: of a plane of an observation.
+        cells: the number of cells of a plane of an observation.
     """
     if settings.num_games is not None:
         return settings, []

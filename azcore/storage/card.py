@@ -31,7 +31,7 @@ def made_by(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The origin in a run's checkpoints: azcore's version and commit, and the run's settings.
 
     Args:
-        settings: of the run, plain values by key, such as `learner.optimizer`.
+        settings: the run's settings, plain values by key, such as `learner.optimizer`.
     """
     return {
         "azcore": __version__,

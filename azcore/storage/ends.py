@@ -27,8 +27,8 @@ class Ends:
     """Replays records to their ends. Not thread-safe.
 
     Args:
-        game: of the records.
-        targets: of `OF_THE_END`, those to store, which the game must state.
+        game: the game of the records.
+        targets: those of `OF_THE_END`, those to store, which the game must state.
     """
 
     def __init__(self, game: Game, targets: Collection[str]) -> None:

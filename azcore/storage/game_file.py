@@ -186,7 +186,7 @@ class GameFile:
     All places are byte offsets from the beginning of the first game, dropped games included.
 
     Args:
-        path: of the latest part; the closed ones lie in the same folder.
+        path: the latest part's path; the closed ones lie in the same folder.
     """
 
     def __init__(self, path: Path) -> None:

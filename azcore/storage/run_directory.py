@@ -328,7 +328,7 @@ def runs_inside(folders: Iterable[str], key: str) -> Iterator[tuple[str, Path, P
 
     Args:
         folders: run directories, or folders that hold some.
-        key: of the setting, for errors.
+        key: the setting's key, for errors.
 
     Raises:
         SettingError: a folder has no run.
@@ -349,7 +349,7 @@ def find_run(resume: str, game: str | None, key: str = "resume") -> RunDirectory
         resume: `latest`, the run in `runs` started or resumed last; a run directory; or one
             of its checkpoints.
         game: the game's name, for `latest`; None: any.
-        key: of the setting, for errors.
+        key: the setting's key, for errors.
 
     Raises:
         CheckpointError: there is no such run.

@@ -26,7 +26,7 @@ def rows_of(path: Path, errors: str = "strict") -> Iterator[dict[Any, Any]]:
     """The rows of an untrusted table, without an unfinished last line.
 
     Args:
-        path: of the file; no rows if it does not exist.
+        path: the file's path; no rows if it does not exist.
         errors: see `read_text`.
 
     Yields:

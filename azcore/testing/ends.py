@@ -53,9 +53,9 @@ def check_end(
     """Check the end of a game.
 
     Args:
-        checker: of the game.
+        checker: the game's checker.
         state: terminal.
-        view: of the state.
+        view: the state's view.
         mapped: the same end under symmetries of the game: index, symmetry, state.
     """
     game, identity = checker.game, Identity.ENDS

@@ -108,7 +108,7 @@ def make_app(
         make_room: makes a room from its `send` and `later`.
         make_inside: makes a room of the page that shows a search.
         make_sees: makes a room of the page that shows the network's input.
-        settings: of the page.
+        settings: the page's settings.
         token: which a visitor must present; None: no token.
     """
     visitors = Visitors(settings.visitors)

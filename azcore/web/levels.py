@@ -28,8 +28,8 @@ class Way(NamedTuple):
     Args:
         network: whether the player's network judges positions; else every position has value 0, and
             all moves have equal priors.
-        simulations: of a move.
-        noise: of the policy, see `NoisyEvaluator`.
+        simulations: the simulations per move.
+        noise: the policy's noise, see `NoisyEvaluator`.
     """
 
     network: bool
@@ -79,8 +79,8 @@ class Strength(NamedTuple):
 
     Args:
         text: its name in a page.
-        limits: of the search of a move.
-        way: of the level; None: simulations or seconds.
+        limits: the limits of the search of a move.
+        way: the level's way; None: simulations or seconds.
     """
 
     text: str
@@ -138,8 +138,8 @@ def evaluator_for(way: Way, game: Game, own: Evaluator, has_network: bool) -> Ev
     """The evaluator for this way.
 
     Args:
-        way: of a level.
-        game: of the player.
+        way: a level's way.
+        game: the player's game.
         own: the player's evaluator, at the server's pace.
         has_network: whether that is a network; else uniform.
     """

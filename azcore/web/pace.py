@@ -19,8 +19,8 @@ class Pace:
     against thread, and visitors are many threads.
 
     Args of the constructor:
-        share: of the processors' time, above 0, at most 1.
-        cores: of the machine.
+        share: the share of the processors' time, above 0, at most 1.
+        cores: the machine's number of cores.
         is_active: whether a run is active here.
     """
 

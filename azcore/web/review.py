@@ -43,7 +43,7 @@ class Review:
     Args of the constructor:
         thinker: searches, for this review alone.
         line: the game.
-        simulations: of each position.
+        simulations: the simulations per position.
         send: sends the page a message.
         later: queues something.
     """

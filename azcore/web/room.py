@@ -73,7 +73,7 @@ class Room:
         shelf: the players.
         search: how engines search.
         engine: how engines think; the numbers of `settings` replace some of its own.
-        settings: of the page.
+        settings: the page's settings.
         send: sends the page a message.
         later: queues something behind the page's orders.
     """

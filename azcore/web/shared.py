@@ -28,7 +28,7 @@ class SharedEvaluator(Evaluator):
 
     Args of the constructor:
         evaluator: called by one thread at a time.
-        pace: of the page; None: as fast as it can.
+        pace: the page's pace; None: as fast as it can.
     """
 
     def __init__(self, evaluator: Evaluator, pace: Pace | None = None) -> None:

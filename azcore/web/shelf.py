@@ -40,14 +40,14 @@ class Entry:
     Args:
         name: its name in the page.
         game: the game's name.
-        title: of the game, with its settings.
+        title: the game's title, with its settings.
         player: its title.
         group: `shipped`, `runs` or `search`.
         run: whose checkpoint it is; empty: none.
         step: optimizer steps of the checkpoint; None: not from a run.
         seconds: duration of the run until then; None: not in its table.
-        settings: of the game, where they differ from the defaults.
-        summary: of the rules.
+        settings: the game's settings, where they differ from the defaults.
+        summary: the summary of the rules.
         claims: the scores of its levels, by level.
     """
 
@@ -72,7 +72,7 @@ class Shelf:
     """Lists players and loads them; for several threads.
 
     Attributes:
-        pace: of all evaluations together; None: unlimited.
+        pace: the pace of all evaluations together; None: unlimited.
 
     Args of the constructor:
         load: loads a checkpoint, named as in `checkpoint=`, or None and a game without a network.

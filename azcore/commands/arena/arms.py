@@ -39,7 +39,7 @@ def unlike(runs: Sequence[Run], last: Mapping[str, MeanPoint]) -> Iterator[str]:
     """How the training of runs differed, beyond their settings.
 
     Args:
-        runs: of all variants.
+        runs: the runs of all variants.
         last: the last moment at which each variant is rated.
     """
     variants = labels(last)

@@ -316,7 +316,7 @@ def _pairs(
 
     Args:
         curves: by variant.
-        pool: of the ratings.
+        pool: the pool of the ratings.
         same: variants with the same weights, which do not differ.
     """
     found = {}

@@ -84,7 +84,7 @@ class MatchFiles:
     Args:
         folder: where they are.
         game: what is played.
-        prefix: of the names of both files.
+        prefix: the prefix of the names of both files.
     """
 
     def __init__(self, folder: Path, game: Game, prefix: str = "") -> None:

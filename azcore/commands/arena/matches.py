@@ -40,7 +40,7 @@ class Pairing:
 
     Args:
         players: their indices among all players, the first of the match first.
-        seed: of openings and players.
+        seed: the seed of openings and players.
         match: its identity, see `match_of`.
     """
 
@@ -60,7 +60,7 @@ class Circumstances:
 
     Args:
         starts: positions; None: the initial one.
-        book: of openings; None: openings are random.
+        book: the book of openings; None: openings are random.
         tablebase: None: games are played to their end.
     """
 
@@ -81,7 +81,7 @@ def play_all(
     """The results, and whether Ctrl-C stopped some matches.
 
     Args:
-        settings: of the matches.
+        settings: the settings of the matches.
         players: all of them.
         pairings: who plays whom.
         play: plays a match.
@@ -149,7 +149,7 @@ def player_of_matches(
     """The function that plays the matches, here or elsewhere, during the `with` block.
 
     Args:
-        settings: of the matches.
+        settings: the settings of the matches.
         backend: where to play.
         entrants: what the players are built from.
         players: built from the entrants.

@@ -89,7 +89,7 @@ def mean_over_seeds(ratings: Sequence[float], own: float) -> Rating:
     seeds.
 
     Args:
-        ratings: of the same moment in n runs that differ in the seed alone.
+        ratings: the ratings of the same moment in n runs that differ in the seed alone.
         own: half the 95 % interval of their mean from the matches alone, see `Pool.half_width`; 0
             if all are measured on the same positions.
     """

@@ -28,7 +28,7 @@ class ArenaContext(JobContext):
     """What the parts of a tournament's matches need; a member plays one part at a time.
 
     Args:
-        settings: of the matches.
+        settings: the settings of the matches.
         entrants: what the players are built from.
 
     Attributes:
@@ -52,7 +52,7 @@ class ArenaRecipe(Recipe):
     """Builds a member that plays parts of matches.
 
     Args:
-        settings: of the tournament.
+        settings: the tournament's settings.
         entrants: what the players are built from.
         threads: cores for the networks of a member.
     """
@@ -77,7 +77,7 @@ class EntrantsPart(Job[Played]):
     Args:
         players: their indices among all players.
         openings: where games begin.
-        seed: of the players.
+        seed: the seed of the players.
     """
 
     players: tuple[int, int]
@@ -106,7 +106,7 @@ def slots_of(
     """As many slots as `backend` sets or this machine has cores, at most one per pair.
 
     Args:
-        settings: of the tournament.
+        settings: the tournament's settings.
         backend: any but in this process.
         entrants: what the players are built from.
         say: called with a sentence.

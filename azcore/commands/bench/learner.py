@@ -25,7 +25,7 @@ class Learning:
     """Steps of the learner on a window of games, without Lightning.
 
     Args of the constructor:
-        settings: of the run.
+        settings: the run's settings.
         games: in the window.
     """
 

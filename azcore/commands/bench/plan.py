@@ -136,7 +136,7 @@ def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.
 
     Args:
         rates: measured on this machine.
-        settings: of the run.
+        settings: the run's settings.
         steps: optimizer steps.
         speedup: the speed of the run's machine, as a multiple of this one's.
     """

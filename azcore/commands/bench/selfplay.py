@@ -161,7 +161,7 @@ class SimulatedDevice(FreeEvaluator):
 
     Args:
         game: the game of the positions.
-        size: of the largest batch.
+        size: the largest batch's size.
         rate: positions per second that the device can evaluate.
         latency: seconds of a batch's transfer, in each direction.
     """

@@ -47,7 +47,7 @@ def from_and_to(config: Config, suffix: str) -> tuple[Path, Path]:
 
     Args:
         config: that names them.
-        suffix: of the new file.
+        suffix: the new file's suffix.
 
     Raises:
         SettingError, CheckpointError: one of them is missing, or the file exists already.

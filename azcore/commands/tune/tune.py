@@ -86,7 +86,7 @@ class Tuning:
         options: how to tune.
         match: plays a match; the result is that of the constants tried.
         folder: where rows are saved; rows already there count.
-        seed: of proposals and matches.
+        seed: the seed of proposals and matches.
         report: called after each trial that was played.
     """
 
