@@ -77,7 +77,7 @@ function showStory({ last, at, isOwn, turns, hasNetwork }) {
   const judge = last.over ? 'The game is over there; its result is' : isOwn ? 'Your value is' : hasNetwork ? 'The network evaluates it as' : 'Without a network its value is'
   $('story').textContent = `Simulation ${at}: select ${way}. ${judge} ${judged(last.value)} for ${last.seat} there. ` +
     (turns ? 'The backup adds that value to each move, in the view of the player who chose it.'
-      : 'The backup does not flip the sign: it adds the first player's value to every move.')
+      : 'The backup does not flip the sign: it adds the value of the first player to every move.')
   const body = $('walk').tBodies[0]
   body.replaceChildren()
   for (const step of [...last.steps].reverse()) {
