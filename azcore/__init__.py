@@ -8,8 +8,8 @@
 
 docs/library.md explains these names, which stay stable. Inside: `azcore.game` defines the
 contract that a game implements; `azcore.testing` checks it; `azcore.search` plays;
-`azcore.algorithms` follows the papers' loops; `azcore.cli` is the command line. The names below are
-imported on first use, so importing azcore costs nothing.
+`azcore.algorithms` implements the papers' loops; `azcore.cli` is the command line. The names below
+are imported on first use, so importing azcore costs nothing.
 """
 
 from importlib import import_module

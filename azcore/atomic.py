@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Writes files as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def replacing(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
     then the new file's name ends in `.tmp`; a link of that name is removed, not followed.
 
     Args:
-        path: of the file; its folder exists.
+        path: the file's path; its folder exists.
         mode: "w" writes text as UTF-8.
 
     Raises:

@@ -20,7 +20,7 @@ _STEP, _OTHER_STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B
 
 
 class Purpose(IntEnum):
-    """What the numbers are for. Changing a value changes the numbers that a run draws."""
+    """The purpose of random numbers. Changing a value changes the numbers that a run draws."""
 
     OPENING = 1  # random first plies of a self-play game
     ROOT_NOISE = 2  # Dirichlet noise of one move

@@ -36,8 +36,8 @@ class TranscriptError(InvalidTextError):
     Args:
         sentence: as for any error.
         reason: a few words shared by errors of its kind, to count them by.
-        before: a `Transcript` of the game up to the move that cannot be read or played; None: not
-            even its start can be read.
+        before: a `Transcript` of the game up to the unreadable or illegal move; None: even its
+            start is unreadable.
     """
 
     def __init__(self, sentence: str, reason: str, before: Any = None) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks azcore to end, a second one ends it.
+"""Ctrl-C and SIGTERM: the first asks azcore to end, the second ends it.
 
 Python runs a signal handler on its main thread, between two bytecode instructions. The handler
 never runs if that thread is in a compiled rule that does not return, or waits for one. So `watch`
@@ -105,7 +105,7 @@ def _again(_signal: int, frame: FrameType | None) -> None:
 
 
 def end() -> None:
-    """Raise nothing from now on: the command is over, and Python would print a traceback.
+    """Raise nothing from now on: the command has ended, and Python would print a traceback.
 
     Only the main thread receives signals, so on another there is nothing to do.
     """
@@ -120,7 +120,7 @@ def no_handler(_signal: int, _frame: FrameType | None) -> None:
 
 
 def running() -> str:
-    """Where each busy thread is, in a line or two each."""
+    """The place of each busy thread, in a line or two."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     lines = []
     for ident, frame in sys._current_frames().items():

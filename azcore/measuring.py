@@ -13,7 +13,7 @@ from typing import TypeVar
 OF_OTHERS = 1 / 5  # of the best rate of all
 OF_ITS_OWN = 1 / 2  # of its own best rate
 AGAIN = 2  # repetitions of a measurement below these
-BUSY = 0.5  # of each core, used by others
+BUSY = 0.5  # share of each core that others use
 MINUTE = 60.0  # seconds over which the kernel averages the load
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def undisturbed(
 
 
 def is_busy() -> bool:
-    """Whether others use more than `BUSY` of the machine's cores.
+    """Whether other programs use more than `BUSY` of the machine's cores.
 
     The load average of the last minute includes this process: using u cores for t seconds adds
     u (1 - exp(-t / 60)).

@@ -1,7 +1,7 @@
 """Finds what installed packages add to azcore: entry points, with a group for each kind.
 
-azcore's own games, networks and evaluators are found the same way. A package is imported only when
-a setting names something in it. A setting can name installed things only.
+azcore finds its own games, networks and evaluators the same way. It imports a package only when a
+setting names something in it. A setting can name only installed things.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def named(group: str, name: object, where: str, *others: str) -> EntryPoint:
     """The entry point that a setting names.
 
     Args:
-        group: of entry points.
+        group: the group of entry points.
         name: value of the setting.
         where: key of the setting.
         others: further values that the setting can have.
@@ -61,7 +61,7 @@ def loaded(point: EntryPoint, kind: type[Any] | None = None) -> Any:
     mypy refuses an abstract class for `kind`, since a `type[T]` may be called; this one is not.
 
     Args:
-        point: of `named`.
+        point: the entry point, see `named`.
         kind: a class of which it must be a subclass; None: it must be a function.
 
     Raises:

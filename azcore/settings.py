@@ -137,7 +137,7 @@ def require_each(settings: object, where: str, tests: Mapping[str, Test]) -> Non
     for key, (fits, wanted) in tests.items():
         group, _, name = key.rpartition(".")
         value = getattr(settings, name)
-        got = list(value) if isinstance(value, tuple) else value  # as it is written in YAML
+        got = list(value) if isinstance(value, tuple) else value  # as written in YAML
         require(value is None or fits(value), f"{group or where}.{name}", wanted, got)
 
 
@@ -183,7 +183,7 @@ class Checked:
 
 @cache
 def _tests_of(kind: type[Checked]) -> dict[str, Test]:
-    """By field, with its group before it where it has its own."""
+    """The tests by field, with its group before it if it has its own."""
     tests = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
         if get_origin(hint) is Annotated:

@@ -1444,8 +1444,8 @@ WIRING = [
     Fault(
         "imported games are won by whoever lost",
         "azcore/storage/given_records.py",
-        "outcome = told if outcome is None else outcome",
-        "outcome = -told if outcome is None and told else outcome",
+        "outcome = stated if outcome is None else outcome",
+        "outcome = -stated if outcome is None and stated else outcome",
         ("tests/commands/test_import.py",),
     ),
     Fault(

@@ -103,7 +103,7 @@ COMPARISON = ("command=arena", "arena=comparison")
         (["command=check", "name=foo"], "game=NAME chooses a game"),
         (["seed=1", "foo"], "cannot read the argument 'foo'; it must be KEY=VALUE"),
         (["command=new", "name=Foo"], "name must be a lower-case Python name"),
-        (["command=new", "name=go"], "a game named go is installed already"),
+        (["command=new", "name=go"], "a game named go is already installed"),
         (["command=check", "check.positions=0"], "check.positions must be 1 or more, got 0"),
         (["seed=-1"], "seed must be a whole number from 0"),
         (["seed=1.5"], "got 1.5"),
@@ -254,7 +254,7 @@ class TestResume:
         games = (run / "games/records.azg").read_bytes()
         status, _, errors = azcore("game=tic_tac_toe", "resume=run")
         assert status == 2
-        assert "last.ckpt must be there to resume" in errors
+        assert "resuming needs run/checkpoints/last.ckpt" in errors
         assert (run / "games/records.azg").read_bytes() == games
 
     @pytest.mark.parametrize("damage", ["cut", "flipped"])

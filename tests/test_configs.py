@@ -266,12 +266,12 @@ def test_go_on_a_laptop_keeps_rates_of_its_own(compose: Compose, algorithm: str)
 def test_the_schedule_in_words(compose: Compose, scale: str, max_steps: int, words: str) -> None:
     config = compose("game=tic_tac_toe", f"scale={scale}", "algorithm=alphazero")
     learner = settings_from(config, RunSettings).learner
-    assert learner.schedule_in_words(max_steps) == f"learning rate {words}"
+    assert learner.describe_schedule(max_steps) == f"learning rate {words}"
 
 
 def test_the_schedule_in_words_of_a_run_with_a_limit_in_time(compose: Compose) -> None:
     learner = settings_from(compose("game=go", "algorithm=alphazero"), RunSettings).learner
-    assert learner.schedule_in_words(20_000, 600.0) == (
+    assert learner.describe_schedule(20_000, 600.0) == (
         "learning rate 0.1 until step 1,600 or 0:00:48, 0.02 until 8,000 or 0:04:00, "
         "0.005 until 14,000 or 0:07:00, 0.001 to the end"
     )

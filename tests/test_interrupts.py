@@ -91,7 +91,7 @@ def test_the_first_one_ends_a_check_whose_rule_never_returns(tmp_path: Path) -> 
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)[0]
     assert process.returncode == 130
-    assert said.startswith(f"azcore: ended in the midst of step ({tmp_path}/faulty/game.py, line ")
+    assert said.startswith(f"azcore: ended during step ({tmp_path}/faulty/game.py, line ")
     assert "Traceback" not in said
 
 

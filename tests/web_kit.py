@@ -64,7 +64,7 @@ class Page:
             if message["what"] == what and all(message[k] == v for k, v in wanted.items()):
                 return message
             if message["what"] == "error" and what != "error":
-                raise AssertionError(message["says"])
+                raise AssertionError(message["message"])
         raise AssertionError(f"no {what} came")
 
     def open(self, player: str, **order: Any) -> Message:

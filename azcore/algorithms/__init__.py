@@ -1,5 +1,4 @@
 """The papers' training loops, assembled from the packages below.
 
-Begin with `alphazero` or `alphagozero`, each of which describes its paper's loop; `training` drives
-both.
+Start with `alphazero` or `alphagozero`, which describe their papers' loops; `training` drives both.
 """

@@ -1,4 +1,4 @@
-"""The part that differs between the papers' loops: the source of the games.
+"""The part in which the papers' loops differ: the source of the games.
 
 A package adds another by an entry point of group `azcore.algorithms`: a subclass of `Algorithm` or
 of one of azcore's algorithms.
@@ -30,16 +30,16 @@ WhoPlays = Callable[[nn.Module, int], tuple[nn.Module, int]]
 class Surroundings:
     """The parts of a run that an algorithm may use."""
 
-    network: nn.Module  # the one that learns, with its first weights
+    network: nn.Module  # the one in training, with its initial weights
     settings: RunSettings
     run: RunDirectory  # for its own files
     terminal: TrainingDisplay  # for progress and messages
-    job_slots: Callable[[], JobSlots]  # returns where matches are played
+    job_slots: Callable[[], JobSlots]  # where it plays matches
     clock: RunClock
 
 
 class Algorithm(Callback, ABC):
-    """A Lightning callback, so that checkpoints have its state: plain values and tensors.
+    """A Lightning callback, so that checkpoints store its state: plain values and tensors.
 
     Args:
         around: its run.
@@ -53,11 +53,11 @@ class Algorithm(Callback, ABC):
         """Return the source of its games.
 
         Args:
-            self_play: makes a source in which the network that a `WhoPlays` names plays itself.
+            self_play: makes a source of self-play by the network that a `WhoPlays` names.
         """
 
     def publish(self, trainer: Trainer, module: LearnerModule) -> None:
-        """Choose the network that plays the next games, after learning from a generation.
+        """Choose the network that plays the next games, after training on a generation.
 
         A run that stops within a generation calls it then, and again at the generation's end.
         """
@@ -66,6 +66,6 @@ class Algorithm(Callback, ABC):
     def metrics(self) -> dict[str, float]:
         """Its numbers of the generation that just ended, for metrics.csv and the loggers.
 
-        `evaluations`: the number it needed in addition to self-play's. Numbers without a column in
+        `evaluations`: their number beyond those of self-play. Numbers without a column in
         metrics.csv go to the loggers alone.
         """

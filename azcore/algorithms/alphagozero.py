@@ -1,13 +1,13 @@
-"""AlphaGo Zero's loop (Silver 2017): the best player so far plays the games until it is beaten.
+"""AlphaGo Zero's loop (Silver 2017): the best player plays the games until a candidate beats it.
 
     repeat for each generation:
-        the best player plays itself until there are enough new positions; lost games are resigned
+        the best player plays itself until there are enough new positions; players resign lost games
         the network takes `steps_per_generation` steps on positions sampled from the window
         it plays a match against the best player; with a score above 55 % it becomes the best
-        everything is saved, including the best player
+        the run saves everything, including the best player
 
-With `schedule=overlap` the run continues during the match, and the candidate has the weights of the
-step after which it began; the result counts when a generation ends.
+With `schedule=overlap` the run continues during the match, and the candidate keeps the weights of
+the step at which it began; the result counts when a generation ends.
 
 `loop.py` has the loop. Any run can use the paper's other methods, and conf/algorithm enables them
 for this one: resignation (`azcore.selfplay.resignation`), and a random symmetry for each evaluation
@@ -39,8 +39,8 @@ from azcore.networks.saved import require_weights
 from azcore.storage.checkpoint import like
 from azcore.storage.table import Table
 
-# Columns of gate.csv; the matches behind ratings are in matches.csv. The verdict is that of the
-# sequential test, empty if all games had to be played.
+# Columns of gate.csv; matches.csv has the matches behind ratings. The verdict is that of the
+# sequential test, empty if the match played all its games.
 GATES = [*MATCHES, "promoted", "verdict"]
 
 
@@ -59,7 +59,7 @@ class AlphaGoZero(Algorithm):
         self._data: SelfPlayData  # knows the generation
         self._best = copy.deepcopy(around.network)
         self._best_step = 0
-        self._candidate = copy.deepcopy(around.network)  # of the match under way
+        self._candidate = copy.deepcopy(around.network)  # of the current match
         self._matches = Beside[SpreadMatch]("gate match")
         self._sprt = settings.sprt if settings.gate.sprt else None
         self._score: float | None = None  # of the generation's candidate, if it was tested
@@ -86,13 +86,15 @@ class AlphaGoZero(Algorithm):
         self._matches.require_past(self._data, trainer.global_step)
         under_way, generation = self._matches.moment, self._data.loader.generation
         self._table.keep_before(generation if under_way is None else under_way.generation)
-        if self._best_step and not self._run.best_checkpoint.exists():  # the run went back
+        if (
+            self._best_step and not self._run.best_checkpoint.exists()
+        ):  # the run went back to an earlier checkpoint
             pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
         if under_way is not None:
             self._begin(pl_module, under_way, waits=not self._settings.overlaps)
 
     def publish(self, trainer: Trainer, module: LearnerModule) -> None:
-        """Begin the candidate's match, and take the result of a match that is over."""
+        """Start the candidate's match, and use the result of a finished match."""
         self._score, self._evaluations = None, 0
         moment = Moment(self._data.finished_generation, trainer.global_step)
         is_last = trainer.should_stop or moment.step >= trainer.max_steps
@@ -109,12 +111,12 @@ class AlphaGoZero(Algorithm):
             self._begin(module, moment, waits=is_last or not self._settings.overlaps)
 
     def _begin(self, pl_module: LearnerModule, moment: Moment, *, waits: bool) -> None:
-        """Begin the candidate's match: most visits, no noise (Methods "Evaluator").
+        """Start the candidate's match: most visits, no noise (Methods "Evaluator").
 
         Args:
             pl_module: the module that learns.
-            moment: of the candidate's weights.
-            waits: play it on this thread, with progress on the terminal, and take its result.
+            moment: the moment of the candidate's weights.
+            waits: play it on this thread, with progress on the terminal, and use its result.
         """
         settings, gate, simulations = self._settings, self._settings.gate, self._num_simulations
         first, second = (
@@ -166,7 +168,7 @@ class AlphaGoZero(Algorithm):
 
     @property
     def _num_simulations(self) -> int:
-        """Simulations per move in a match, for both players."""
+        """Simulations per move in a match, the same for both players."""
         settings = self._settings
         return settings.gate.num_simulations or settings.search.num_simulations
 
@@ -189,7 +191,7 @@ class AlphaGoZero(Algorithm):
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """The best player and, if its match is under way, the candidate.
+        """The best player and, during a match, the candidate.
 
         A match is a function of both players and the generation.
         """
@@ -206,7 +208,9 @@ class AlphaGoZero(Algorithm):
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         if self.state_key not in checkpoint["callbacks"]:
-            raise CheckpointError("a checkpoint with a gate must hold the best player, got none")
+            raise CheckpointError(
+                "this checkpoint lacks the best player, which gate.enabled=true needs"
+            )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         is_under_way = "candidate" in state_dict
@@ -215,7 +219,9 @@ class AlphaGoZero(Algorithm):
             if is_under_way:
                 require_weights(state_dict["candidate"], self._candidate)
         except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"a checkpoint's best player cannot play: {error}") from error
+            raise CheckpointError(
+                f"cannot use the best player of this checkpoint: {error}"
+            ) from error
         self._best.load_state_dict(state_dict["best"])
         self._best_step = like(state_dict["best_step"], 0, "best_step")
         if is_under_way:

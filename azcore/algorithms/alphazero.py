@@ -3,7 +3,7 @@
     repeat for each generation:
         the latest network plays itself until there are enough new positions
         it takes `steps_per_generation` steps on positions sampled from the window
-        everything is saved
+        the run saves everything
 
 `loop.py` has the loop.
 """
@@ -19,7 +19,7 @@ from azcore.learner.sources import GameSource
 
 
 class AlphaZero(Algorithm):
-    """Always uses the latest network: there is no best player to beat, so it stores no network."""
+    """Always plays with the latest network: there is no best player to beat, so it stores none."""
 
     def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
         return self_play(self.who_plays)

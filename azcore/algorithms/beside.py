@@ -1,6 +1,6 @@
-"""Matches played while the run continues: only their result affects it.
+"""Matches in parallel to the run: only their result affects it.
 
-A checkpoint stores the moment of their weights, so that a resumed run can begin them again.
+A checkpoint stores the moment of their weights, so that a resumed run can restart them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Moment(NamedTuple):
 
 
 class Beside(Generic[Result]):
-    """Matches of the weights of one moment at a time, until the run takes their result.
+    """Matches of the weights of one moment at a time, until the run uses their result.
 
     Args:
-        name: of the matches, such as `rating`.
+        name: the name of the matches, such as `rating`.
 
     Attributes:
-        moment: of the weights that play or, after a resume, that have to play again; None: no
+        moment: the moment of the weights that play or, after a resume, must play again; None: no
             match.
     """
 
@@ -42,19 +42,19 @@ class Beside(Generic[Result]):
 
     @property
     def is_begun(self) -> bool:
-        """Whether there are matches whose result the run has not taken."""
+        """Whether there are matches whose result the run has not used yet."""
         return self._begun is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether there is a result to take, without waiting."""
+        """Whether a result is available without waiting."""
         return self._begun is not None and self._begun.done()
 
     def begin(self, moment: Moment, work: Callable[[], Result], *, waits: bool) -> None:
-        """Begin matches.
+        """Start matches.
 
         Args:
-            moment: of their weights.
+            moment: the moment of their weights.
             work: plays the matches.
             waits: play them on this thread before returning; raises an error at once.
         """
@@ -67,7 +67,7 @@ class Beside(Generic[Result]):
         self._begun = done
 
     def taken(self) -> tuple[Moment, Result]:
-        """Wait for the result and take it.
+        """Wait for the result and return it.
 
         Raises:
             BaseException: as raised by the matches.
@@ -88,21 +88,23 @@ class Beside(Generic[Result]):
         Raises:
             CheckpointError: it is not a moment.
         """
-        found = like(state, Moment(0, 0)._asdict(), f"the {self._name} under way")
+        found = like(state, Moment(0, 0)._asdict(), f"the {self._name} in progress")
         try:
             self.moment = Moment(**found)
         except TypeError as error:
-            raise CheckpointError(f"a {self._name} under way lacks its moment: {error}") from None
+            raise CheckpointError(
+                f"the {self._name} in progress lacks its moment: {error}"
+            ) from None
 
     def require_past(self, data: SelfPlayData, step: int) -> None:
-        """Refuse a restored moment that lies ahead of the run.
+        """Refuse a restored moment later than the run.
 
         Args:
             data: knows the generation.
-            step: of the run.
+            step: the run's step.
 
         Raises:
-            CheckpointError: it lies ahead.
+            CheckpointError: it is later.
         """
         loader = data.loader
         if self.moment is None:
@@ -111,6 +113,7 @@ class Beside(Generic[Result]):
             self.moment.step > step
         ):
             raise CheckpointError(
-                f"a {self._name} under way must be of generation {loader.generation:,} and step "
+                f"the {self._name} in progress must be of generation {loader.generation:,} and "
+                "step "
                 f"{step:,} at most, got {self.moment.generation:,} and {self.moment.step:,}"
             )

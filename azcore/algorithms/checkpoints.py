@@ -1,7 +1,7 @@
-"""Checkpoints: saved at the end of a generation, thinned with age, and resumed from.
+"""Checkpoints: saved at the end of each generation, thinned with age, and used to resume.
 
 last.ckpt    everything needed to resume, written at the end of each generation
-step-N.ckpt  weights that were rated. Whole at first, so that a run can go back there; with age,
+step-N.ckpt  rated weights. Whole at first, so that a run can return there; with age,
              fewer stay whole and the rest keep only their weights: see `is_kept_whole`
 
 Only finite values are saved, so a run can continue from each checkpoint.
@@ -29,12 +29,12 @@ from azcore.storage.run_directory import RunDirectory, unused
 
 
 class DivergenceGuard(Callback):
-    """Ends a run whose loss or weights are no longer finite, before they are used or saved.
+    """Ends a run whose loss or weights are not finite, before it uses or saves them.
 
     The loop calls it when a generation ends, so it never waits for a GPU before then.
 
     Args:
-        run: its last checkpoint is named in the error.
+        run: its last checkpoint appears in the error.
     """
 
     def __init__(self, run: RunDirectory) -> None:
@@ -67,9 +67,9 @@ class DivergenceGuard(Callback):
     def _refuse(self, module: LearnerModule, what: str, step: int) -> None:
         rate = module.learning_rate(step - 1)
         last = self._run.last_checkpoint
-        saved = "nothing was saved before"
+        saved = "there is no earlier checkpoint"
         if last.exists():
-            saved = f"{last} is from before that: resume it with lower learner.learning_rates"
+            saved = f"to continue, resume from {last} with lower learner.learning_rates"
         raise DivergedError(
             f"training diverged: at step {step:,}, with learning rate {rate:.3g}, the {what} must "
             f"be finite, got inf or nan; {saved}"
@@ -120,7 +120,7 @@ class Checkpoints:
         """Save the run.
 
         Args:
-            trainer: of the run.
+            trainer: the run's trainer.
             rated_step: the optimizer steps of the weights that were rated last.
         """
         run = self._run
@@ -132,7 +132,7 @@ class Checkpoints:
         link(run.last_checkpoint, run.step_checkpoint(trainer.global_step))
         rated = [path for step, path in run.step_checkpoints().items() if step > 0]
         for number, path in enumerate(rated, 1):
-            # Thins one or two per rating; reading all would take longer each time.
+            # Thins one or two per rating; rereading all would take longer each time.
             if is_kept_whole(number, len(rated) - 1) and not is_kept_whole(number, len(rated)):
                 write_checkpoint(weights_alone(read_checkpoint(path)), path)
 
@@ -141,15 +141,14 @@ def is_kept_whole(number: int, count: int) -> bool:
     """Whether rated checkpoint `number` of `count`, counted from 1, stays whole.
 
     The last two do, and one in 2^k of those that are older by 2^k to 2^(k+1) - 1 ratings: about
-    log2(count) in all, spread over the run. One that does not stay whole is never needed whole
-    again.
+    log2(count) in all, spread over the run. A thinned checkpoint is never needed whole again.
     """
     age = count - number
     return number % (1 << (age // 2).bit_length()) == 0
 
 
 def require_way_back(run: RunDirectory, to: Path, checkpoint: Mapping[str, Any]) -> None:
-    """Refuse to go back to a checkpoint that does not match its name or is not whole.
+    """Refuse to go back to a checkpoint that is misnamed or not whole.
 
     Raises:
         CheckpointError: naming the whole checkpoints if this one is not whole.
@@ -161,16 +160,16 @@ def require_way_back(run: RunDirectory, to: Path, checkpoint: Mapping[str, Any])
         whole = [p for p in run.step_checkpoints().values() if is_whole(read_checkpoint(p))]
         names = ", ".join(sorted(path.name for path in whole)) or "none"
         raise CheckpointError(
-            f"{to} holds weights alone; a run can resume from whole checkpoints: {names}"
+            f"{to} holds only weights; a run can resume from whole checkpoints: {names}"
         )
 
 
 def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
-    """Make an earlier checkpoint the last; move the run's later files to a folder.
+    """Make an earlier checkpoint the last one; move the run's later files to a folder.
 
     The caller first restores everything in the checkpoint, so that a refused checkpoint changes
-    nothing. If the process is killed midway, the same call does the rest. `AlphaGoZero` writes the
-    best player's file again.
+    nothing. If the process is killed midway, the same call completes the work. `AlphaGoZero` writes
+    the best player's file again.
     """
     checkpoint = read_checkpoint(to)
     step, last = checkpoint["global_step"], run.last_checkpoint
@@ -193,7 +192,7 @@ def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Link or copy a file to another name; a checkpoint is never changed in place."""
+    """Link or copy a file to another name; azcore never changes a checkpoint in place."""
     target.unlink(missing_ok=True)
     try:
         os.link(source, target)

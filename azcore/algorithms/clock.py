@@ -1,14 +1,14 @@
-"""`trainer.max_time`: the time that a run has taken, and the time that is left.
+"""`trainer.max_time`: the time that a run has taken, and the time left.
 
 The time of a run counts from the start of its command, summed over all its parts. With a limit, the
 run checks it between two rounds of self-play, after each optimizer step and during matches, so that
-it ends in time with its last rating made and its weights saved:
+it ends in time with its last rating finished and its weights saved:
 
-    self-play ends early     as many steps follow as its games so far allow
-    learning ends early      the generation is resumed at that step
-    a match ends early       it is discarded
+    self-play ends early     the run takes as many steps as its games so far allow
+    learning ends early      a resumed run continues the generation at that step
+    a match ends early       the run discards it
 
-The checkpoint counts what was cut short, and a resumed run makes up for it. Without a limit nothing
+The checkpoint counts the missing part, and a resumed run makes up for it. Without a limit nothing
 depends on the clock.
 """
 
@@ -35,10 +35,10 @@ class TimeIsUpError(Exception):
 
 
 class RunClock(Callback):
-    """Ends a run when its time is over.
+    """Ends a run when its time is up.
 
     Args:
-        max_seconds: of the whole run; None: no limit.
+        max_seconds: the whole run's limit in seconds; None: no limit.
         began: of `time.monotonic()`, when this part of the run began.
         say: prints a line.
     """
@@ -47,9 +47,9 @@ class RunClock(Callback):
         self, max_seconds: float | None, began: float, say: Callable[[str], None] = lambda _: None
     ) -> None:
         self.max_seconds, self._began, self._say = max_seconds, began, say
-        self.to_rate: Callable[[], float] = lambda: 0.0  # seconds that the last rating will take
+        self.to_rate: Callable[[], float] = lambda: 0.0  # estimated seconds of the last rating
         self.cuts = True  # generations short; False: checked between generations alone
-        self.data: SelfPlayData  # knows how many steps its games allow
+        self.data: SelfPlayData  # returns how many steps its games allow
         self._before = 0.0  # seconds of earlier parts
         self._is_over = False
         self._steps, self._learning = 0, 0.0  # taken in this part, and the seconds they took
@@ -75,10 +75,10 @@ class RunClock(Callback):
         return self._playing / max(1, self._games)
 
     def must_learn(self, share: float) -> bool:
-        """Whether self-play has to end now to leave time for what follows.
+        """Whether self-play must end now to leave time for what follows.
 
         Args:
-            share: of a generation's games that have ended, and so of its steps.
+            share: the share of a generation's games that have ended, and so of its steps.
         """
         if self.max_seconds is None or not self.cuts:
             return False
@@ -97,20 +97,20 @@ class RunClock(Callback):
         return self.elapsed() + min(kept, MOST_KEPT * self.max_seconds) >= self.max_seconds
 
     def require_time(self, until: float = math.inf) -> None:
-        """End the current work if the run's time is over.
+        """Stop the current work if the run's time is up.
 
         Args:
             until: seconds of the run, if it has to end earlier.
 
         Raises:
-            TimeIsUpError: it is.
+            TimeIsUpError: it is up.
         """
         limit = self.max_seconds
         if limit is not None and self.elapsed() >= min(until, limit - CLOSING):
             raise TimeIsUpError
 
     def had_its_time(self) -> bool:
-        """Whether earlier parts of the run have used up the time."""
+        """Whether earlier parts of the run used up the time."""
         return self.max_seconds is not None and self._before >= self.max_seconds
 
     # -- called by the loop -----------------------------------------------------------------------
@@ -119,7 +119,7 @@ class RunClock(Callback):
         self._since = time.monotonic()
 
     def begins_to_learn(self, trainer: Trainer) -> None:
-        """Self-play has ended: limit the steps to what its games allow."""
+        """Limit the steps to what the games allow, at the end of self-play."""
         now = time.monotonic()
         self._playing, self._since = self._playing + now - self._since, now
         self._games += len(self.data.new_games)
@@ -128,20 +128,20 @@ class RunClock(Callback):
         if self.data.last_step <= trainer.global_step:
             games = self.data.total_games
             self._say(
-                f"trainer.max_time is over after {self.elapsed():.0f} s, before "
+                f"trainer.max_time is up after {self.elapsed():.0f} s, before "
                 + ("a game has ended" if not games else "enough games have ended for a step")
-                + ": no step is taken"
+                + ": the run takes no step"
             )
             self.end(trainer)
 
     def has_learned(self, trainer: Trainer, stop: bool) -> None:
-        """A generation has ended; `stop`: so has the run, as all ranks have agreed."""
+        """End a generation; `stop`: also end the run, as all ranks agreed."""
         self._learning += time.monotonic() - self._since
         if stop:
             self.end(trainer)
 
     def end(self, trainer: Trainer) -> None:
-        """The run takes no further step."""
+        """End the run before any further step."""
         self._is_over = trainer.should_stop = True
 
     # -- Lightning calls ---------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class RunClock(Callback):
     def state_dict(self) -> dict[str, Any]:
         if self.max_seconds is None:
             return {"time_elapsed": {"train": self.elapsed()}} if self._before else {}
-        # A run that ended shortly before its limit counts as finished.
+        # A run that stopped shortly before its limit counts as finished.
         seconds = max(self.elapsed(), self.max_seconds) if self._is_over else self.elapsed()
         return {"time_elapsed": {"train": seconds}}
 

@@ -25,7 +25,7 @@ HEARTBEAT = 30.0  # seconds without a finished game before a line reports it; th
 
 @dataclass
 class TrainingDisplay:
-    """Shows a progress bar for the current generation, and one line for each finished one.
+    """Shows a progress bar for the current generation, and one line per finished generation.
 
     It prints plain lines when standard output is not a terminal.
     """
@@ -63,11 +63,11 @@ class TrainingDisplay:
         self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
 
     def warn(self, text: str) -> None:
-        """Print a line about something that looks wrong."""
+        """Print a warning line."""
         self.say(text)
 
     def conclude(self, result: Mapping[str, Any]) -> None:
-        """The run has ended; `result` is the content of `result.json`."""
+        """End the output; `result` is the content of `result.json`."""
 
     def show(self, description: str, done: float, total: float, unit: str) -> None:
         """Update the progress bar; without one, print a line after a silence."""
@@ -85,7 +85,7 @@ class TrainingDisplay:
         )
 
     def generation(self, row: dict[str, float]) -> None:
-        """Print one line for a finished generation."""
+        """Print the line of a finished generation."""
         clock, left = timedelta(seconds=round(row["seconds"])), self.left_by(row)
         parts = [
             f"{clock}",
@@ -107,10 +107,10 @@ class TrainingDisplay:
         self._say_fitted(parts)
 
     def left_by(self, row: dict[str, float]) -> float | None:
-        """Seconds until the last step or the limit, whichever comes first; None: unknown.
+        """Seconds until the last step or the limit, whichever is earlier; None: unknown.
 
         Args:
-            row: of metrics.csv, of the generation that has ended.
+            row: the row of metrics.csv, of the generation that has ended.
         """
         seconds, step = row["seconds"], int(row["step"])
         if self._began is None:
@@ -123,10 +123,10 @@ class TrainingDisplay:
         return None if left is None else max(0.0, left)
 
     def members(self, statistics: ActorStatistics, step: int) -> None:
-        """Print a line about the processes or actors of self-play; none for threads.
+        """Print a line about the processes or actors of self-play; nothing for threads.
 
         Args:
-            statistics: of the generation.
+            statistics: the generation's statistics.
             step: the learner's.
         """
         if statistics.members:
@@ -137,7 +137,7 @@ class TrainingDisplay:
 
 
 class QuietDisplay(TrainingDisplay):
-    """Prints only warnings, commands to type, and what follows the end of the run."""
+    """Prints only warnings, commands to type, and the output after the end of the run."""
 
     _has_ended = False
 
@@ -199,27 +199,27 @@ DISPLAYS = {"normal": TrainingDisplay, "quiet": QuietDisplay, "json": JsonDispla
 
 @dataclass
 class Heartbeat:
-    """Reports that games are in progress when none has ended for long.
+    """Reports games in progress when none has ended for long.
 
     Without it a game that never ends, or whose `max_game_length` is far too high, trains silently.
 
     Args:
-        what: is in progress, such as self-play.
+        what: the activity, such as self-play.
         say: prints a line.
         longest: returns the plies of the longest game in play.
-        max_game_length: of the game.
+        max_game_length: the game's maximum length.
     """
 
     what: str
     say: Callable[[str], None]
     longest: Callable[[], int]
     max_game_length: int
-    _made: float | None = field(default=None, init=False)  # None: nothing was played yet
+    _made: float | None = field(default=None, init=False)  # None: nothing played yet
     _since: float = field(default=0.0, init=False)  # of time.monotonic(), when a game ended
     _wait: float = field(default=0.0, init=False)  # seconds without a game to the next line
 
     def beat(self, made: float) -> None:
-        """Record what has been made so far; a change means that a game has ended."""
+        """Record the progress so far; a change means that a game has ended."""
         now = time.monotonic()
         if made != self._made:
             self._made, self._since, self._wait = made, now, HEARTBEAT
@@ -249,7 +249,7 @@ def fitted(parts: list[str], width: int | None) -> str:
 
 
 def _new_games(row: dict[str, float]) -> list[str]:
-    """The length of the generation's own games and the speed of playing them, if it played any."""
+    """The length of the generation's own games and the speed of self-play, if it played any."""
     parts = [f"length {row['game_length']:.0f}"] if "game_length" in row else []
     if "evaluations_per_s" in row:
         parts.append(f"{row['evaluations_per_s']:,.0f} evaluations/s")
@@ -290,7 +290,7 @@ def _members(statistics: ActorStatistics, step: int) -> list[str]:
 
 
 class LearnerProgress(Callback):
-    """Moves the terminal's bar while the learner takes its steps."""
+    """Updates the terminal's progress bar while the learner takes its steps."""
 
     def __init__(self, terminal: TrainingDisplay, steps_per_generation: int) -> None:
         self._terminal, self._steps = terminal, steps_per_generation

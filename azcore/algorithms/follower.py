@@ -1,7 +1,7 @@
-"""Ranks 1 and up of a learner on several devices: they only learn.
+"""Ranks 1 and up of a learner on several devices: they only train.
 
-Settings, games and checkpoints come from rank 0. The Trainer is that of rank 0 without everything
-that writes, measures or plays.
+Rank 0 sends them settings, games and checkpoints. Their Trainer is that of rank 0 without
+everything that writes, measures or plays.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def tell_followers(team: Team, settings: RunSettings, *, resumes: bool) -> None:
 
 
 def follow(team: Team, place: Place) -> None:
-    """Learn to the end of the run, with ranks already connected.
+    """Train to the end of the run, after the ranks have connected.
 
     Raises:
         AzcoreError: a part of the run is missing here.
     """
     quiet_lightning()
-    said = json.loads(team.receive())
-    settings = settings_from(_without_search(said["config"]), RunSettings)
+    message = json.loads(team.receive())
+    settings = settings_from(_without_search(message["config"]), RunSettings)
     trainer, learner = settings.trainer, settings.learner
     network = build_network(settings.game, settings.network, settings.seed)
     together = Together(team, lambda: 0.0, threads_of(place))
@@ -89,13 +89,13 @@ def follow(team: Team, place: Place) -> None:
     ).fit(
         module,
         datamodule=data,
-        ckpt_path="rank 0's" if said["resumes"] else None,
+        ckpt_path="rank 0's" if message["resumes"] else None,
         weights_only=True,
     )
 
 
 def _without_search(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings for a rank that does not search, wherever rank 0 does."""
+    """The settings for a rank, which never searches."""
     return {
         **config,
         "device": "cpu",
@@ -104,27 +104,27 @@ def _without_search(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Following(Callback):
-    """Waits for rank 0 where `Loop.generation` makes games, and where it saves the run."""
+    """Waits for rank 0 where `Loop.generation` makes games and saves the run."""
 
     def __init__(self, team: Team, data: ReceivedGames) -> None:
         self._team, self._data = team, data
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if self._team.agree(0.0):  # the run's time is over
+        if self._team.agree(0.0):  # the run's time is up
             trainer.should_stop = True
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._data.receive_games()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if self._team.agree(0.0):  # the generation's time is over
+        if self._team.agree(0.0):  # the generation's time is up
             trainer.should_stop = True
         self._team.meet()
         trainer.strategy.barrier()
 
 
 class _Received(TorchCheckpointIO):
-    """The checkpoint that rank 0 has read, and its window."""
+    """The checkpoint that rank 0 read, and its window."""
 
     def __init__(self, team: Team, data: ReceivedGames) -> None:
         self._team, self._data = team, data
@@ -141,7 +141,7 @@ class _Received(TorchCheckpointIO):
 
 
 def follow_here(place: Place, device_type: str) -> int:
-    """A rank that a person, torchrun or Slurm started; it starts the others of its node.
+    """Run a rank that a person, torchrun or Slurm started; it starts the others on its node.
 
     Raises:
         AzcoreError: a rank is lost, or a part of the run is missing here.
@@ -156,10 +156,10 @@ def serve(descriptor: int) -> None:
     """The main function of a process that `ranks.py` started.
 
     Args:
-        descriptor: of the connection to its parent process.
+        descriptor: the descriptor of the connection to its parent process.
     """
     connection = Connection(descriptor)
-    with contextlib.suppress(EOFError, OSError):  # that process is gone
+    with contextlib.suppress(EOFError, OSError):  # the parent process has ended
         place, device_type = connection.recv()
         connection.send(None)
         team = Team(place.rank, place.size)
@@ -176,12 +176,12 @@ def serve(descriptor: int) -> None:
 
 
 def _words(error: BaseException, rank: int) -> bytes:
-    """An error in the form that rank 0 raises."""
+    """An error in the form in which rank 0 raises it."""
     if not isinstance(error, AzcoreError):
         found = traceback.format_exception_only(error)
         error = AzcoreError(f"rank {rank} of the learner has failed: {' '.join(found)}")
     try:
-        pickle.loads(said := pickle.dumps(error))
+        pickle.loads(message := pickle.dumps(error))
     except Exception:
-        said = pickle.dumps(AzcoreError(str(error)))
-    return said
+        message = pickle.dumps(AzcoreError(str(error)))
+    return message

@@ -1,4 +1,4 @@
-"""Where a run's curves go besides metrics.csv: Lightning's loggers, by name.
+"""The destinations of a run's curves besides metrics.csv: Lightning's loggers, by name.
 
     tensorboard   event files in logs/
     csv           tables in logs/csv, a version for each start of the run
@@ -39,9 +39,9 @@ def tensorboard(run: RunDirectory) -> Logger:
 
 @contextlib.contextmanager
 def one_error_of_tensorboard() -> Iterator[None]:
-    """Within the block, keep the thread that writes TensorBoard's files from printing a traceback.
+    """Keep TensorBoard's writer thread from printing a traceback, during the `with` block.
 
-    Its next write or flush raises the same error, such as of a full disk, where azcore reports it.
+    Its next write or flush raises the same error, such as a full disk, which azcore reports.
     """
     hook = threading.excepthook
 
@@ -62,7 +62,7 @@ def csv(run: RunDirectory) -> Logger:
 
 
 def wandb(run: RunDirectory) -> Logger:
-    # Not in the run, which must hold no links; wandb makes some.
+    # Not in the run, which must hold no links; wandb creates some.
     folder = os.environ.get("WANDB_DIR") or "."
     return loggers.WandbLogger(project=PROJECT, name=run.path.name, save_dir=folder)
 
@@ -102,7 +102,7 @@ def logger_of(name: Any, run: RunDirectory) -> Logger:
 
 
 def require_library(name: Any) -> None:
-    """Refuse a logger whose library is not installed.
+    """Refuse a logger whose library is missing.
 
     Raises:
         SettingError: none of its packages is installed.

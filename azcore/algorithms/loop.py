@@ -1,4 +1,4 @@
-"""The loop that all algorithms share. Read it first to see what a run does, and in which order.
+"""The loop that all algorithms share.
 
 `Loop.generation` is one iteration. Lightning's `fit`, whose epoch is a generation, starts it
 before the optimizer steps and continues it after them. `alphazero.py`, `alphagozero.py` and
@@ -32,27 +32,27 @@ class Loop(Checkpoint):
     A `Checkpoint` only because Lightning calls those callbacks last.
     """
 
-    clock: RunClock  # knows whether the time is over
+    clock: RunClock  # checks the time
     data: SelfPlayData  # the source of games and the window of them
-    guard: DivergenceGuard  # knows whether training has diverged
+    guard: DivergenceGuard  # checks for divergence
     algorithm: Algorithm  # chooses the network that plays
     rating: ArenaRating  # plays matches
     metrics: GenerationMetrics  # describes generations
     checkpoints: Checkpoints  # saves the run
-    reports: GenerationReports  # shows it
+    reports: GenerationReports  # displays the run
     team: Team  # the ranks that learn
     close: Callable[[], None]  # ends self-play and matches, wherever they run
-    _turn: Iterator[None] | None = field(default=None, init=False)  # the generation under way
+    _turn: Iterator[None] | None = field(default=None, init=False)  # the current generation
 
     def generation(self, trainer: Trainer, module: LearnerModule) -> Iterator[None]:
-        """One generation: up to `yield` before the optimizer steps, and from there after them.
+        """One generation: up to `yield` before the optimizer steps, and from there on after them.
 
         Args:
             trainer: Lightning's, which counts the steps.
             module: the network that learns.
 
         Raises:
-            AzcoreError: the run cannot continue; what it has saved stays.
+            AzcoreError: the run cannot continue; its saved work stays.
         """
         before = trainer.global_step
         self.clock.begins_to_play()
@@ -82,7 +82,7 @@ class Loop(Checkpoint):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if not self.data.between_generations or self.data.was_cut:
-            # Lightning does not start an epoch that had begun before.
+            # Lightning does not restart an epoch that had begun before.
             self.on_train_epoch_start(trainer, pl_module)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -97,9 +97,9 @@ class Loop(Checkpoint):
         self._turn = None
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if self._turn is not None:  # no step was taken since the run resumed
+        if self._turn is not None:  # no step since the run resumed
             self.on_train_epoch_end(trainer, pl_module)
-        # Before Lightning frees memory of a GPU that networks still use.
+        # Before Lightning frees GPU memory that networks still use.
         self.close()
 
     def on_exception(

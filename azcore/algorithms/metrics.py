@@ -45,7 +45,7 @@ METRICS = [
     "game_length",
     "draw_rate",
     "seat0_win_rate",
-    "duplicate_rate",  # of games that repeat another of their generation
+    "duplicate_rate",  # games that repeat another game of their generation
     "proven_rate",  # of games that a proof ended, see search.proof_plies
     "explained_variance",  # of new games' outcomes, by the values of their searches
     "window_age",  # optimizer steps since the weights of the window's games, on average
@@ -119,7 +119,7 @@ CURVES = {
 
 
 class Hyperparameters(Callback):
-    """Logs the run's settings alongside the curves, for example for TensorBoard's table of runs.
+    """Logs the run's settings next to the curves, for example for TensorBoard's table of runs.
 
     Args:
         settings: by name.
@@ -150,8 +150,7 @@ class GenerationMetrics(Callback):
         run: the directory of metrics.csv and members.csv.
         data: has the games to describe.
         algorithm: adds its own columns.
-        terminal: for a line on each generation, and a sentence whenever something begins to look
-            wrong.
+        terminal: for a line on each generation, and warnings.
     """
 
     def __init__(
@@ -256,7 +255,7 @@ def rows_of_members(
     """The rows of members.csv; none if self-play runs in threads.
 
     Args:
-        statistics: of a generation.
+        statistics: a generation's statistics.
         generation: its number.
         step: the learner's.
     """

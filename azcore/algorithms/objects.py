@@ -17,7 +17,7 @@ from azcore.settings import require
 
 @dataclass(frozen=True, kw_only=True)
 class Objects:
-    """None: not passed; a resumed run must have had none."""
+    """The objects; None: not passed, which a resumed run must match."""
 
     learner: type[LearnerModule] | None = None
     callbacks: Sequence[Callback] | None = None
@@ -32,7 +32,7 @@ class Objects:
 
     @property
     def names(self) -> dict[str, list[str]]:
-        """The names of their classes, which a run saves; no key for those that were not passed."""
+        """The names of their classes, which a run saves; no key for objects not passed."""
         kind = self.learner
         learner = [] if kind is None or kind is LearnerModule else [kind.__name__]
         callbacks = [type(each).__name__ for each in self.callbacks or ()]
@@ -40,21 +40,21 @@ class Objects:
         return {key: names for key, names in found.items() if names}
 
     def require_those_of(self, run: object, names: Mapping[str, Sequence[str]]) -> None:
-        """Refuse to continue a run without the objects that it had.
+        """Refuse to resume a run without the objects it had.
 
         Args:
             run: its name.
-            names: that it has saved.
+            names: that it saved.
 
         Raises:
             SettingError: naming what is missing.
         """
         missing = {key: each for key, each in names.items() if getattr(self, key) is None}
         if missing:
-            told = " and ".join(f"{key} {', '.join(each)}" for key, each in missing.items())
+            passed = " and ".join(f"{key} {', '.join(each)}" for key, each in missing.items())
             words = ", ".join(f"{key}=..." for key in missing)
             raise SettingError(
-                f"{run} was trained with {told}, which a Python program must pass again: "
+                f"{run} was trained with {passed}, which a Python program must pass again: "
                 f"azcore.Run(...).resume({words})"
             )
 

@@ -1,8 +1,8 @@
-"""What a run began from, if not from random weights: the weights or the state of another run.
+"""The origin of a run that did not start from random weights: another run's weights or state.
 
-    init=RUN        the weights alone: another algorithm, optimizer and schedule, from step 0 on;
+    init=RUN        only the weights: another algorithm, optimizer and schedule, from step 0 on;
                     and other settings of the game, such as its size, if the network fits
-    fork=RUN@step-8 weights, optimizer, games in play and records: it continues as that run would
+    fork=RUN@step-8 weights, optimizer, games in play and records: it continues like that run
 
 Both create a new run in its own directory and leave the other run unchanged. The new run's settings
 and each of its checkpoints name its origin.
@@ -43,7 +43,7 @@ def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, 
 
     Args:
         how: `INIT` or `FORK`.
-        path: of the checkpoint.
+        path: the checkpoint's path.
         checkpoint: its content.
     """
     return {
@@ -55,10 +55,10 @@ def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, 
 
 
 def require_same_origin(config: Mapping[str, Any], origin: Mapping[str, Any]) -> None:
-    """Refuse to resume a run with another origin than it had.
+    """Refuse to resume a run with another origin.
 
     Args:
-        config: of the command line.
+        config: the command line's configuration.
         origin: that the run has stored; empty if it began with random weights.
 
     Raises:
@@ -76,10 +76,10 @@ def require_same_origin(config: Mapping[str, Any], origin: Mapping[str, Any]) ->
 def initial_weights(
     path: Path, game: Game, expected: Mapping[str, Any]
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The weights that play in a checkpoint, for a run to begin with, and the checkpoint.
+    """The weights that play in a checkpoint, as initial weights of a run, and the checkpoint.
 
     Args:
-        path: of the checkpoint.
+        path: the checkpoint's path.
         game: the game to learn.
         expected: the new run's own description, see `describe_run`.
 
@@ -112,14 +112,14 @@ def of_other_settings(checkpoint: Mapping[str, Any], game: Game) -> str:
     """
     theirs, ours = checkpoint[KEY]["game"]["settings"], game.settings
     different = [
-        f"{key:.40} {_in_words(theirs, key)} (here {_in_words(ours, key)})"
+        f"{key:.40} {_described(theirs, key)} (here {_described(ours, key)})"
         for key in {**ours, **theirs}
         if ours.get(key) != theirs.get(key)
     ]
     return f" of {', '.join(different)}" if different else ""
 
 
-def _in_words(settings: Mapping[str, Any], key: str) -> str:
+def _described(settings: Mapping[str, Any], key: str) -> str:
     return short_repr.repr(settings[key]) if key in settings else "not set"
 
 
@@ -140,7 +140,7 @@ def _require_same(got: Mapping[str, Any], wanted: Mapping[str, Any], what: str) 
 
 
 def keep_first_weights(run: RunDirectory, checkpoint: Mapping[str, Any]) -> None:
-    """Save the weights that a run begins with, for a resume before its first checkpoint."""
+    """Save a run's initial weights, for a resume before its first checkpoint."""
     write_checkpoint(weights_alone(checkpoint), run.first_checkpoint)
 
 
@@ -148,8 +148,8 @@ def copy_run(source: RunDirectory, checkpoint: dict[str, Any], target: RunDirect
     """Copy a run's state at a checkpoint into an empty run directory, without its settings.
 
     The other run may be training meanwhile: its records grow, and its other files are replaced as a
-    whole. Records that it closes or drops just then are reported as missing; another call finds
-    them.
+    whole. This call reports records that it closes or drops just then as missing; another call
+    finds them.
 
     Args:
         source: the run to continue from.
@@ -185,7 +185,7 @@ def copy_run(source: RunDirectory, checkpoint: dict[str, Any], target: RunDirect
 
 
 def remove_copy(run: RunDirectory) -> None:
-    """Undo `copy_run` for a run that does not start."""
+    """Undo `copy_run` for a run that fails to start."""
     for path in (
         *(run.records, run.sizes, run.metrics, run.matches, run.gate),
         *(run.last_checkpoint, run.first_checkpoint, *run.step_checkpoints().values()),

@@ -1,4 +1,4 @@
-"""Where a process stands among those that train one network: its rank, node and address."""
+"""The place of a process among the ranks of a learner: its rank, node and address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_NODES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")  # Lightning's and torch
 
 @dataclass(frozen=True)
 class Place:
-    """Where a process stands among the ranks."""
+    """The place of a process among the ranks."""
 
     rank: int = 0
     size: int = 1
@@ -76,7 +76,7 @@ def _begun_by(name: str, found: ClusterEnvironment, place: Place) -> Place:
     """The place that another program assigned to this process.
 
     Raises:
-        SettingError: it has started another number of ranks.
+        SettingError: it started a different number of ranks.
     """
     require(
         found.world_size() == place.size,
@@ -98,6 +98,6 @@ def _begun_by(name: str, found: ClusterEnvironment, place: Place) -> Place:
 
 
 def learns_on(settings: TrainerSettings) -> str:
-    """`cuda` or `cpu`: where ranks learn."""
+    """`cuda` or `cpu`: the ranks' device type."""
     is_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
     return "cuda" if is_gpu else "cpu"

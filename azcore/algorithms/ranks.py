@@ -3,10 +3,10 @@
     trainer.devices=4                        this process is rank 0 and starts ranks 1 to 3
     trainer.devices=4 trainer.num_nodes=2    the same command on each node; the first process of a
                                              node starts the node's others
-    torchrun, or srun of Slurm               has started them all, the command once for each rank
+    torchrun, or Slurm's srun                starts them all, one command per rank
 
 Rank 0 is the run. The others have no run directory, terminal or self-play: see `follower.py`.
-Losing a rank ends the run with one sentence, and the end of the run ends all ranks.
+If a rank is lost, the run ends with a one-sentence error, and the end of the run ends all ranks.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from azcore.storage.checkpoint import short_reason
 # Ranks of other nodes may arrive while rank 0 still compiles and measures. Afterwards no rank waits
 # in the default group longer than another takes for a step or a first compilation.
 _ARRIVAL = timedelta(hours=1)
-_NUDGE = 5.0  # seconds after the loss of a rank until it interrupts an unaware rank 0
+_NUDGE = 5.0  # seconds after the loss of a rank until it interrupts rank 0, if still unaware
 _PATIENCE = 60.0  # seconds from then on until that process ends, whatever it waits for
 _FAREWELL = 30.0  # seconds for the others to end after the last step
 
@@ -62,7 +62,7 @@ class Ranks:
     """Starts ranks, and connects this process to all of them.
 
     Args:
-        place: of this process.
+        place: the place of this process.
         device_type: where ranks learn.
     """
 
@@ -81,11 +81,11 @@ class Ranks:
 
     @contextlib.contextmanager
     def gathered(self) -> Iterator[None]:
-        """Within the block, all ranks are connected; afterwards, those started here are gone.
+        """Connect all ranks during the block; afterwards, the ranks started here have ended.
 
         Raises:
-            LostProcessError: one of them is lost.
-            AzcoreError: one of them cannot continue.
+            LostProcessError: a rank is lost.
+            AzcoreError: a rank cannot continue.
         """
         if not self.team.is_many:
             yield
@@ -124,7 +124,7 @@ class Ranks:
 
     @contextlib.contextmanager
     def _telling_of_the_lost(self) -> Iterator[None]:
-        """Turn every effect of a lost rank on this process into one sentence."""
+        """Turn every effect of a lost rank on this process into one error."""
         try:
             yield
         except AzcoreError:
@@ -147,14 +147,14 @@ class Ranks:
             raise self.lost from error
 
     def _has_lost(self, error: AzcoreError) -> None:
-        """Called on a thread when a rank has ended too early."""
+        """Handle the early end of a rank; called on a thread."""
         if self._is_over.is_set() or self.lost is not None:
             return
         self.lost = error
         if self._is_over.wait(_NUDGE):
             return
         is_main = self._main is threading.main_thread()
-        if is_main and callable(signal.getsignal(signal.SIGTERM)):  # it plays, or waits forever
+        if is_main and callable(signal.getsignal(signal.SIGTERM)):  # rank 0 plays, or waits forever
             self._is_nudged = True
             signal.pthread_kill(self._main.ident or 0, signal.SIGTERM)
         if not self._is_over.wait(_PATIENCE):
@@ -169,7 +169,7 @@ def connect(team: Team, place: Place, device_type: str) -> None:
     """Connect to the other ranks.
 
     Ranks that azcore started on one node meet through a file and use the loopback interface. Ranks
-    of torchrun or Slurm meet at the address that those programs name, which others may reach.
+    of torchrun or Slurm meet at the address from those programs, which others may reach.
     """
     if place.is_on_one_node:
         interface = "lo0" if sys.platform == "darwin" else "lo"
@@ -191,7 +191,7 @@ def connect(team: Team, place: Place, device_type: str) -> None:
 
 
 def is_of_connection(error: BaseException) -> bool:
-    """Whether torch has lost another rank, which gloo reports by a RuntimeError."""
+    """Whether an error means that torch lost another rank, which gloo raises as RuntimeError."""
     return isinstance(error, dist.DistError) or (
         isinstance(error, RuntimeError)
         and any(word in str(error) for word in ("gloo", "Connection", "NCCL"))
@@ -202,7 +202,7 @@ class _Child:
     """A rank that this process started, and the thread that waits for its end.
 
     Args:
-        place: of the rank.
+        place: the rank's place.
         device_type: where it learns.
         has_lost: called on that thread if the rank ends too early.
     """
@@ -228,20 +228,20 @@ class _Child:
                 process_group=0,  # Ctrl-C is for rank 0
             )
         self._connection = Connection(ours.detach())
-        with contextlib.suppress(OSError):  # it is lost
+        with contextlib.suppress(OSError):  # the rank is lost
             self._connection.send((place, device_type))
         self._thread = threading.Thread(target=self._hear, name=f"rank {place.rank}", daemon=True)
         self._thread.start()
 
     def _hear(self) -> None:
-        """Wait for its messages: None, it is ready; an error; `DONE`; the end of the connection."""
+        """Read its messages: None, it is ready; an error; `DONE`; the end of the connection."""
         try:
             while True:
-                said = pickle.loads(self._connection.recv_bytes())
-                if said == DONE:
+                message = pickle.loads(self._connection.recv_bytes())
+                if message == DONE:
                     return
-                if said is not None:
-                    self._has_lost(said)
+                if message is not None:
+                    self._has_lost(message)
                 self.is_ready.set()
         except (EOFError, OSError):
             self._has_lost(
@@ -249,7 +249,7 @@ class _Child:
             )
 
     def _end(self) -> str:
-        """How it ended, with the last line that it wrote."""
+        """How it ended, with its last output line."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_NUDGE)
         status = self._process.poll()
@@ -270,16 +270,16 @@ class _Child:
         """Kill it if it has not ended."""
         end_with_its_programs(self._process)
         if self._thread is not threading.current_thread():
-            self._thread.join()  # no message is left
+            self._thread.join()  # no message left
             self._connection.close()
             self._errors.close()
 
 
-DONE = "done"  # the last message of a rank that has learned to the end
+DONE = "done"  # the last message of a rank that trained to the end
 
 
 def threads_of(place: Place) -> int:
-    """Threads of a rank that learns on a CPU."""
+    """Threads of a rank that trains on a CPU."""
     return max(1, available_cores() // place.devices)
 
 
@@ -291,13 +291,13 @@ def quiet_lightning() -> None:
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     # Lightning 2.6 uses torch's tree functions in a way that torch 2.13 deprecates.
     warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
-    # One process plays the games; workers would each need a copy of the window.
+    # One process plays the games; data-loader workers would each need a copy of the window.
     warnings.filterwarnings("ignore", message=".*does not have many workers")
     # For example the timer, in a run resumed without trainer.max_time.
     warnings.filterwarnings(
         "ignore", message=".*callbacks used to create the checkpoint need to be"
     )
-    # What a rank logs is a mean over all ranks already, or rank 0's alone.
+    # A rank's logs are already means over all ranks, or rank 0's alone.
     warnings.filterwarnings("ignore", message=".*sync_dist=True")
 
 
@@ -313,9 +313,9 @@ def lightning_trainer(
     """The Trainer of a rank.
 
     Args:
-        settings: of the run.
-        learner: of the run.
-        place: of the rank.
+        settings: the run's settings.
+        learner: the run's learner.
+        place: the rank's place.
         callbacks: in calling order.
         checkpoints: reads and writes them.
         logger: False on all ranks but rank 0.
@@ -347,7 +347,7 @@ def lightning_trainer(
 
 
 class _Ranked(DDPStrategy):
-    """DDP among ranks that are connected already.
+    """DDP among ranks that are already connected.
 
     DDP does not send batch norm's averages: `SynchronisedNorm` and `Together` handle them.
     """
@@ -402,12 +402,12 @@ class _Environment(ClusterEnvironment):
 
 
 class Together(Callback):
-    """What all ranks do, before other callbacks.
+    """The part of a step that all ranks share, before other callbacks.
 
     Args:
         team: the ranks.
         time_share: on rank 0, the share of the run's time that has passed.
-        threads: of a rank that learns on a CPU.
+        threads: the number of threads of a rank that learns on a CPU.
     """
 
     def __init__(self, team: Team, time_share: Callable[[], float], threads: int) -> None:
@@ -416,7 +416,7 @@ class Together(Callback):
         self._on_sigterm: Any = signal.SIG_DFL
 
     def time_share(self) -> float:
-        """The share that all ranks have agreed on for this step; it sets the learning rate."""
+        """The share on which all ranks agreed for this step; it sets the learning rate."""
         return self._share
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
@@ -426,7 +426,7 @@ class Together(Callback):
         # Lightning's handler would signal all ranks, which may wait for something else.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, self._on_sigterm)
-        self.on_train_epoch_start(trainer, pl_module)  # not called in the middle of one
+        self.on_train_epoch_start(trainer, pl_module)  # not in the middle of a step
         self._share = self._team.agree(self._measured())
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -445,7 +445,7 @@ class Together(Callback):
 
 
 class Meeting(Callback):
-    """After other callbacks: the ranks wait here for the first ratings, which rank 0 makes."""
+    """Makes the ranks wait for rank 0's first ratings; after other callbacks."""
 
     def __init__(self, team: Team) -> None:
         self._team = team

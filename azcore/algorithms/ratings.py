@@ -2,11 +2,11 @@
 
 Opponents: `random` (any legal action, the anchor of the ratings), `search` (PUCT with uniform
 evaluations and the same number of simulations), the weights rated last before, and those halfway
-through the ratings so far. The first weights are rated as an opponent in the first rating, the last
-ones when the run ends.
+through the ratings so far. The first rating rates the initial weights as an opponent, the last one
+the final weights.
 
-With `trainer.max_time` ratings take a tenth of the time at most: a rating waits until it fits in,
-and the last one has as many games as there is time for.
+With `trainer.max_time` ratings take at most a tenth of the time: a rating waits until it fits in,
+and the last one has as many games as fit.
 
 As in any rating list, pairs of games count, and pairs that repeat each other count once. The first
 mover's advantage is estimated along with the ratings: see `azcore.arena.elo`.
@@ -49,12 +49,12 @@ MATCHES = [
     "draws",
     "losses",
     "distinct_games",
-    "num_simulations",  # per move, for players that search
+    "num_simulations",  # per move, for searching players
     "pairs",  # distinct ones, see `PairScore.to_text`
     "seconds",
 ]
 FEWER_AT_ONCE = 2.0  # the time of a game in a match, with fewer at once, relative to self-play
-SURE_WIN = 0.99  # a baseline beaten with this score plays no further match in this run
+SURE_WIN = 0.99  # a run drops a baseline after a match with this score
 
 
 def match_row(
@@ -98,13 +98,13 @@ class ArenaRating(Callback):
     end of the first generation after them.
 
     Args:
-        settings: of the run.
+        settings: the run's settings.
         run: the directory of matches.csv and of the earlier weights.
         data: knows the generation.
         terminal: for progress.
         starts: what games begin from; None: the initial position.
         slots: where matches are played.
-        clock: of the run.
+        clock: the run's clock.
     """
 
     def __init__(
@@ -123,12 +123,12 @@ class ArenaRating(Callback):
         self._table = Table(run.matches, MATCHES)
         self._matches = Beside[list[SpreadMatch]]("rating")
         self.rated_step: int | None = None  # of the weights rated last, since the process began
-        self._is_owed = False  # whether a rating was due for which there was no time
-        self._until = math.inf  # seconds of the run at which the current rating has to end
+        self._is_owed = False  # whether a due rating lacked the time
+        self._until = math.inf  # seconds of the run at which the current rating must end
         self._known: dict[tuple[int, int], tuple[int, float, float | None]] = {}  # by the table
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        match_scores(self._table)  # refuses a faulty table before anything in it is changed
+        match_scores(self._table)  # refuses a faulty table before changing anything in it
         self._table.keep_before(self._data.loader.generation)
         assert isinstance(pl_module, LearnerModule)
         if trainer.global_step == 0:
@@ -159,7 +159,7 @@ class ArenaRating(Callback):
             self._begin(module, moment, seed, player, waits=waits, games=games)
 
     def expected_seconds(self) -> float:
-        """Seconds that the last rating of a run with a limit will take."""
+        """Expected seconds of the last rating in a run with a limit."""
         limit = self._clock.max_seconds
         if limit is None or self._settings.arena.every_generations is None:
             return 0.0
@@ -193,12 +193,12 @@ class ArenaRating(Callback):
         games = self._affordable(a_game, left)
         if not games:
             self._terminal.say(
-                "no rating: a tenth of trainer.max_time is too short for its matches"
+                "no rating: a tenth of trainer.max_time is too little for its matches"
             )
         return games
 
     def _affordable(self, a_game: float, seconds: float) -> int:
-        """Games of each match, in whole pairs, that fit into these seconds."""
+        """Games per match, in whole pairs, that fit into these seconds."""
         most = self._settings.arena.games
         return min(most, int(max(0.0, seconds) / max(a_game, 1e-9)) // 2 * 2)
 
@@ -219,7 +219,7 @@ class ArenaRating(Callback):
         return self._clock.seconds_per_game() * more * FEWER_AT_ONCE
 
     def _spent(self) -> float:
-        """Seconds that all ratings of the run took."""
+        """Seconds of all ratings of the run."""
         return sum(self._table.number(row, "seconds") for row in self._table.rows())
 
     def _seed(self, moment: Moment) -> int:
@@ -240,15 +240,15 @@ class ArenaRating(Callback):
         waits: bool,
         games: int | None = None,
     ) -> None:
-        """Begin the matches of a player's rating.
+        """Start the matches of a player's rating.
 
         Args:
             pl_module: the module that learns.
-            moment: of the player's weights.
-            seed: of the matches.
+            moment: the moment of the player's weights.
+            seed: the seed of the matches.
             player: to rate.
-            waits: play them on this thread, with progress on the terminal, and take the result.
-            games: of a match; None: as in the settings.
+            waits: play them on this thread, with progress on the terminal, and use the result.
+            games: the games per match; None: as in the settings.
         """
         opponents = self._opponents()
         self.rated_step = moment.step
@@ -256,7 +256,7 @@ class ArenaRating(Callback):
 
         def play() -> list[SpreadMatch]:
             played = []
-            with suppress(TimeIsUpError):  # discards a match that had begun
+            with suppress(TimeIsUpError):  # discards an earlier, unfinished match
                 for opponent in opponents:
                     played.append(self._play(player, opponent, seed, each, shown=waits))
             return played
@@ -266,7 +266,7 @@ class ArenaRating(Callback):
             self._take(pl_module)
 
     def _begin_again(self, pl_module: LearnerModule, moment: Moment) -> None:
-        """Begin again the matches in progress at the checkpoint from which the run resumes.
+        """Restart the matches that were in progress at the checkpoint from which the run resumes.
 
         Raises:
             CheckpointError: those weights cannot play.
@@ -299,10 +299,10 @@ class ArenaRating(Callback):
     def _play(
         self, player: Contender, opponent: Contender, seed: int, games: int, *, shown: bool
     ) -> SpreadMatch:
-        """A match.
+        """Play a match.
 
         Raises:
-            TimeIsUpError: the run's time, or the rating's, is over before the match is.
+            TimeIsUpError: the time of the run or of the rating is up before the match ends.
         """
         arena, longest = self._settings.arena, 0
         match, length = f"the match with {opponent.name}", self._settings.game.max_game_length
@@ -342,7 +342,7 @@ class ArenaRating(Callback):
         return contenders.saved(settings, path, name, settings.arena.num_simulations)
 
     def _names_of_opponents(self) -> list[str]:
-        """Baselines not yet clearly beaten, and weights rated before."""
+        """Baselines not yet clearly beaten, and previously rated weights."""
         scores = match_scores(self._table)
         last = {score.opponent: score.total.score for score in scores}
         names = [name for name in ("random", "search") if last.get(name, 0.0) < SURE_WIN]
@@ -366,7 +366,7 @@ class ArenaRating(Callback):
         if not scores:
             return None
         rating = fit_ratings(scores, anchor="random").get(scores[-1].player)
-        if rating is None:  # no chain of matches connects it to the anchor
+        if rating is None:  # no chain of matches to the anchor
             return None
         half = (rating.high - rating.low) / 2
         step = scores[-1].player.removeprefix("step-")

@@ -14,7 +14,7 @@ SHARE = 0.01  # of the run's time that its reports may take
 
 
 class GenerationReports:
-    """Writes report.html at the end of each generation, once the checkpoint is there.
+    """Writes report.html at the end of each generation, after the checkpoint.
 
     It skips a generation if the report would take more than its share of the time since the last
     one.
@@ -47,6 +47,6 @@ class GenerationReports:
 
 
 def no_report(error: Exception) -> str:
-    """A sentence that reports why no report was written."""
+    """A sentence that explains the missing report."""
     reason = error.strerror if isinstance(error, OSError) else repr(error)
     return f"no report: {reason:.200}"

@@ -1,7 +1,7 @@
-"""Fits a run to its machine: the evaluator, the workers and the number of games of self-play.
+"""Fits self-play to its machine: the evaluator, the workers and the number of games.
 
 A resumed run keeps its values; a new one measures what its settings leave open. A run of a sweep
-reuses the values of the first run with its network and board, so that all are trained alike.
+reuses the values of the first run with its network and board, so that all train alike.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def fitted_to_machine(
     """The settings with an evaluator and, if known, the numbers of workers and games.
 
     Args:
-        settings: of the run.
-        network: of the shape that will play.
+        settings: the run's settings.
+        network: a network of the shape that will play.
         run: the directory of sizes.json, if the run exists already.
         say: called with a line about the evaluator and the measurements.
         beside: a folder of runs whose values to reuse.
@@ -50,7 +50,7 @@ def fitted_to_machine(
     sizes = run.read_sizes()
     if sizes == Sizes() and beside is not None and (like := _like(beside, settings)) is not None:
         name, sizes = like
-        say(f"evaluator, workers and games as in {name}, so that both are trained alike")
+        say(f"evaluator, workers and games as in {name}, so that both train alike")
     selfplay = with_workers(
         replace(
             settings.selfplay,
@@ -78,7 +78,7 @@ def fitted_to_machine(
 def _like(beside: Path, settings: RunSettings) -> tuple[str, Sizes] | None:
     """The first run in a folder with the same network and board, and its sizes.
 
-    Values that the settings fix are left out, and so is a number of games for other workers.
+    It omits values that the settings fix, and a number of games for other workers.
     """
     begun = sorted(beside.glob("*/sizes.json"), key=lambda path: path.stat().st_mtime)
     for path in begun:
@@ -107,7 +107,7 @@ def _like(beside: Path, settings: RunSettings) -> tuple[str, Sizes] | None:
 
 
 def _as_before(settings: RunSettings, sizes: Sizes) -> EvaluatorSettings | None:
-    """The evaluator that a run began with, if its settings still allow it and it works here."""
+    """The run's first evaluator, if its settings still allow it and it works here."""
     wanted = settings.evaluation
     if sizes.backend is None or sizes.precision is None or sizes.threads is None:
         return None
@@ -135,9 +135,9 @@ def pool_of_run(
     """The workers of a run, in this process or in others.
 
     Args:
-        settings: of the run, fitted to the machine; measures an open number of games, which takes
-            seconds.
-        network: of the shape that will play.
+        settings: the run's settings, fitted to the machine; measures an open number of games, which
+            takes seconds.
+        network: a network of the shape that will play.
         starts: what games begin from; None: the initial position.
         say: called with a line about the sizes and the measurements.
 

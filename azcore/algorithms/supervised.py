@@ -2,8 +2,8 @@
 
     repeat for each generation:
         the network takes `steps_per_generation` steps on positions sampled from the given games
-        its predictions are measured on held-out games
-        everything is saved
+        the run measures its predictions on held-out games
+        the run saves everything
 
 The paper compared AlphaGo Zero with the same network trained this way, which predicted expert moves
 better and played worse. `loop.py` has the loop; `azcore.learner.given` divides the games.
@@ -40,10 +40,10 @@ class Supervised(Algorithm):
         )
         games = read_games(settings.supervised, settings.game)
         if not any(record.root_values.any() for record in games.learned):
-            told = "for these games, whose positions were not searched"
+            reason = "for these games, whose positions were not searched"
             share, later = settings.replay.root_value_share, "network.auxiliary.later_values"
-            require(share == 0, "replay.root_value_share", f"0 {told}", share)
-            without = f"false {told}: method=without_later_values"
+            require(share == 0, "replay.root_value_share", f"0 {reason}", share)
+            without = f"false {reason}: method=without_later_values"
             require("later_values" not in settings.network.targets, later, without, True)
         self._source = GivenGames(games.learned, settings.replay.window_games)
         self._held_out = games.held_out

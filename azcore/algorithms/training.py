@@ -59,22 +59,22 @@ from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.run_settings import ORIGIN
 
-MOST_GENERATION = 3  # warn of a generation that takes more than this part of the run's time
+MOST_GENERATION = 3  # warn if a generation takes more than this part of the run's time
 
 
 class Training:
     """The parts of one run.
 
     Args:
-        settings: of the run.
-        place: of this process, rank 0 of those that learn.
+        settings: the run's settings.
+        place: the place of this process, rank 0 of those that learn.
         run: the directory to write to.
         terminal: for progress and messages.
-        began: of `time.monotonic()`, from when on its time is counted.
+        began: of `time.monotonic()`, from which its time counts.
         on_games: called with the games of each generation once they are on disk.
         hyperparameters: settings that loggers list alongside the curves.
         weights: to begin with; None: random ones.
-        origin: of the weights, which every checkpoint stores.
+        origin: the origin of the weights, which every checkpoint stores.
         objects: what a Python program passes to the run.
         beside: a folder of runs whose sizes it reuses where its settings leave them open.
 
@@ -168,13 +168,13 @@ class Training:
         except BaseException:
             self.close()  # else processes of self-play would live as long as this one
             raise
-        terminal.say(settings.learner.schedule_in_words(trainer.max_steps, trainer.max_seconds))
-        terminal.say(f"memory {source.in_words()}{self._window_in_words()}{self._cache_in_words()}")
-        if told := _ranks_in_words(trainer, settings.learner):
-            terminal.say(told)
+        terminal.say(settings.learner.describe_schedule(trainer.max_steps, trainer.max_seconds))
+        terminal.say(f"memory {source.describe()}{self._describe_window()}{self._describe_cache()}")
+        if ranks := _describe_ranks(trainer, settings.learner):
+            terminal.say(ranks)
 
     def fit(self, checkpoint: str | None) -> int:
-        """Run to the end, from a checkpoint if given; return the optimizer steps reached."""
+        """Run to the end, from a checkpoint if given; return the number of optimizer steps."""
         is_last = checkpoint is not None and Path(checkpoint) == self._run.last_checkpoint
         self._data.keeps_games_since = self._settings.overlaps and is_last
         began = _Beginning(lambda: self._begin(checkpoint))
@@ -186,8 +186,8 @@ class Training:
                     self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
                 )
         except FAULTS as error:
-            is_told = isinstance(error, AzcoreError) and not isinstance(error, CheckpointError)
-            if checkpoint is None or began.is_over or is_told or checkpoint in str(error):
+            is_reported = isinstance(error, AzcoreError) and not isinstance(error, CheckpointError)
+            if checkpoint is None or began.is_over or is_reported or checkpoint in str(error):
                 raise
             raise CheckpointError(
                 f"{checkpoint}: a run cannot resume from this checkpoint: {short_reason(error)}"
@@ -219,7 +219,7 @@ class Training:
             team=self._team,
             close=self.close,
         )
-        # The clock comes first: it lets the others know that a step is the last.
+        # The clock comes first: it informs the others that a step is the last.
         callbacks: list[Callback] = [self._clock]
         callbacks += [self._together] if self._team.is_many else []
         callbacks += [
@@ -260,7 +260,7 @@ class Training:
         )
 
     def _progress(self, source: GameSource, terminal: TrainingDisplay) -> Progress:
-        """Show self-play in the terminal while a generation's games are played."""
+        """Show self-play in the terminal during a generation's games."""
         if self._settings.supervised.enabled:
             return lambda made, wanted, unit: terminal.show("self-play", made, wanted, unit)
         trainer = self._settings.trainer
@@ -313,16 +313,16 @@ class Training:
         self._slots.close()
 
     def _begin(self, checkpoint: str | None) -> None:
-        """Rewind the run and truncate records, only after everything has been restored."""
+        """Rewind the run and truncate records, after restoring everything."""
         if checkpoint is not None and Path(checkpoint) != self._run.last_checkpoint:
             rewind(self._run, Path(checkpoint), self._terminal.say)
         self._data.cut_records()
 
     def _time_share(self) -> float:
-        """The share of the run's time that has passed, as all ranks agree on it."""
+        """The share of the run's time that has passed, which all ranks agree on."""
         return self._together.time_share() if self._team.is_many else self._clock.share()
 
-    def _window_in_words(self) -> str:
+    def _describe_window(self) -> str:
         """Upper limits of the games in memory and on disk, where a game takes the same space."""
         settings, game = self._settings, self._settings.game
         legal = many_legal(game)
@@ -344,7 +344,7 @@ class Training:
             words += f"; at most {share * window / 1e6:,.0f} MB of records on disk"
         return words
 
-    def _cache_in_words(self) -> str:
+    def _describe_cache(self) -> str:
         settings = self._settings
         if not settings.evaluation.cache:
             return ""
@@ -368,25 +368,27 @@ class _Beginning(Callback):
         self.now()
 
     def now(self) -> None:
-        """Call `then` unless it was called before; also when no step is left to train."""
+        """Call `then` unless called before; also when no step is left."""
         if not self.is_over:
             self.is_over = True
             self._then()
 
 
-def _ranks_in_words(trainer: TrainerSettings, learner: LearnerSettings) -> str:
-    """How a step's batch is divided; empty if it is not."""
+def _describe_ranks(trainer: TrainerSettings, learner: LearnerSettings) -> str:
+    """Describe how ranks divide a step's batch; empty if they do not."""
     ranks, parts = trainer.ranks, trainer.accumulate_grad_batches
-    told = []
+    sentences = []
     if ranks > 1:
         norm = "over all of them" if learner.sync_batch_norm else "over each rank alone"
-        told.append(f"learns on {ranks} ranks, batch norm {norm}; each holds the replay window")
+        sentences.append(
+            f"learns on {ranks} ranks, batch norm {norm}; each holds the replay window"
+        )
     if ranks * parts > 1:
         passes = f"{parts} passes of " if parts > 1 else ""
         rows = learner.batch_size // (ranks * parts)
         shares = f"{ranks} x {rows:,}" if ranks > 1 else f"{rows:,}"
-        told.append(f"a batch of {learner.batch_size:,} is {passes}{shares} positions")
-    return "; ".join(told)
+        sentences.append(f"a batch of {learner.batch_size:,} is {passes}{shares} positions")
+    return "; ".join(sentences)
 
 
 def _words(settings: Mapping[str, Any]) -> str:

@@ -4,9 +4,9 @@ A rating difference is a statement about the expected score, where a win counts 
 means even, +200 means 76 %, +400 means 91 %. Only differences have a meaning, so one player, the
 anchor, is set to 0.
 
-`expected_score` and `updated_rating` are the textbook formulas, as clubs use them. `rating_list` is
-what azcore reports: it fits all matches at once, in any order, with draws, the first mover's
-advantage and intervals. `docs/ratings.md` explains the numbers.
+`expected_score` and `updated_rating` are the textbook formulas, as clubs use them. azcore reports
+the result of `rating_list`, which fits all matches at once, in any order, with draws, the first
+mover's advantage and intervals. `docs/ratings.md` explains the numbers.
 
 Letters: P players, K pairings, theta a rating on the natural scale, 400 / ln 10 = 173.7 Elo to one
 unit.
@@ -76,7 +76,7 @@ class PairScore:
 
     @property
     def total(self) -> MatchScore:
-        """The games counted one by one."""
+        """The games, counted individually."""
         seats = (
             [sum(row) for row in self.joint],
             [sum(row) for row in zip(*self.joint, strict=True)],
@@ -109,7 +109,7 @@ class PairScore:
         return cls(player=player, opponent=opponent, joint=(rows[0], rows[1], rows[2]))
 
     def turned(self) -> PairScore:
-        """These results in the view of the opponent."""
+        """These results in the opponent's view."""
         j = self.joint
         rows = [(j[2][2 - b], j[1][2 - b], j[0][2 - b]) for b in range(3)]
         return PairScore(
@@ -128,7 +128,7 @@ class Rating:
 
 @dataclass(frozen=True, kw_only=True)
 class RatingList:
-    """Ratings from one fit, and its other results."""
+    """The ratings from one fit, and its other results."""
 
     ratings: dict[str, Rating]  # by name, in Elo
     first_move: Rating | None  # advantage of the first mover in Elo; None: seats are unknown
@@ -190,10 +190,10 @@ def score_interval(
     interval is somewhat wider than necessary, never narrower.
 
     Args:
-        wins: of one player.
-        draws: of both.
-        losses: of that player.
-        distinct: how many games differ; only these are independent. None: all.
+        wins: the player's wins.
+        draws: the draws.
+        losses: the player's losses.
+        distinct: number of distinct games; only these are independent. None: all.
 
     Returns:
         (low, high) within [0, 1]; (0, 1) without games.
@@ -239,7 +239,7 @@ def rating_list(
         The list, without players that no chain of matches connects to an anchor.
 
     Raises:
-        SettingError: no anchor, a count is below 0, or a player met itself.
+        SettingError: no anchor, a count is below 0, or a player played itself.
     """
     require(bool(anchors), "anchors", "at least one player with a rating", dict(anchors))
     singles, pairings = _by_two(results)
@@ -337,7 +337,7 @@ def _add_points(
 def _joined(
     points: dict[tuple[str, str], float], anchors: list[str]
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """The players that matches connect to an anchor, and the pairs that connect them best.
+    """The players that matches connect to an anchor, and the most informative pairs that do so.
 
     The pairs form the spanning forest with the most information (Prim 1957). n games with score p
     carry n p (1 - p) of information on a rating difference: nothing if one side always wins.

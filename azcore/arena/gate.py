@@ -12,7 +12,7 @@ from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, or_null
 
 @dataclass(frozen=True, kw_only=True)
 class GateSettings(Checked, group="gate"):
-    """Whether and how a candidate is tested; the numbers and their sources are in `conf/gate`."""
+    """Whether and how to test a candidate; the numbers and their sources are in `conf/gate`."""
 
     enabled: bool
     every_generations: Annotated[int, ONE_OR_MORE]
@@ -32,12 +32,12 @@ def decide(
 ) -> tuple[bool, Verdict | None]:
     """Whether the candidate, the match's first player, becomes the best, and the test's verdict.
 
-    If the test is still open when the match is over, the threshold decides.
+    If the test is undecided at the end of the match, the threshold decides.
 
     Args:
-        result: of the match.
+        result: the match's result.
         threshold: see `passes`.
-        sprt: the test that could stop the match; None: all games were played.
+        sprt: the test that could stop the match; None: no test.
     """
     verdict = sprt.verdict(result.distinct.pentanomial) if sprt else None
     if verdict in (Verdict.BETTER, Verdict.NOT_BETTER):

@@ -17,8 +17,8 @@ Davidson himself adds up 2 log x instead of u along a chain of players. The same
 then means another score when draws are more or less frequent, so one drawish pair of players
 stretches all ratings. With the mean fixed by Elo's formula, theta and nu are orthogonal (mean and
 natural parameter of one exponential family: Barndorff-Nielsen 1978, ch. 9.8): a wrong nu leaves
-ratings consistent, and draws narrow intervals, as they should. In the model of Rao and Kupper
-(1967) a game is drawn if the strengths are within a threshold. There the points are not sufficient
+ratings consistent, and draws correctly narrow the intervals. In the model of Rao and Kupper (1967)
+a game is drawn if the strengths are within a threshold. There the points are not sufficient
 statistics for the strengths, so a draw would not count as half a win.
 
 Letters: P players, N rows of results, K pairings.
@@ -83,7 +83,7 @@ def maximum_likelihood(
     fixed: Floats,
     links: tuple[Ints, Ints],
 ) -> Fit:
-    """Fisher scoring for theta, delta and nu together; a step that does not climb is halved.
+    """Fisher scoring for theta, delta and nu together; halves a step that does not climb.
 
     Args:
         rows: all results. Its last 2 K rows are the pairings of `joint`: K rows with i in seat 0,
@@ -185,7 +185,7 @@ def _slope(u: Floats) -> Floats:
 
 
 def _nu_step(counts: Floats, shares: Floats, variance: Floats) -> float:
-    """One step of Fisher scoring for log nu, with every E held constant."""
+    """One step of Fisher scoring for log nu, at constant E."""
     games, draw = counts.sum(axis=1), shares[:, 1]
     mean = shares @ POINTS - 0.5
     lean = draw * mean / variance  # -d(2 log x) / d(log nu) at constant E

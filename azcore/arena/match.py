@@ -37,8 +37,8 @@ from azcore.settings import (
 from azcore.storage.books import choose
 from azcore.storage.starts import Starts, require_plies
 
-TABLEBASE = "tablebase"  # how a game ended if its outcome was looked up
-OPENING_ATTEMPTS = 200  # to find a new opening, before a game counts as having no more
+TABLEBASE = "tablebase"  # how a game ended if the tablebase gave its outcome
+OPENING_ATTEMPTS = 200  # attempts at a new opening before a game counts as having no more
 
 
 FORMATS = ("round_robin", "gauntlet")
@@ -46,7 +46,7 @@ FORMATS = ("round_robin", "gauntlet")
 
 @dataclass(frozen=True, kw_only=True)
 class ArenaSettings(Checked, group="arena"):
-    """How strength is measured; the numbers and reasons are in `conf/arena`."""
+    """How to measure strength; the numbers and reasons are in `conf/arena`."""
 
     games: int
     opening_plies: Annotated[int, NOT_NEGATIVE]
@@ -94,9 +94,9 @@ class MatchGame:
     opening_plies: int  # how many actions belong to the opening
     actions: list[int]  # [T], opening included
     outcome: int  # z, view of seat 0
-    forfeit: str | None = None  # why the loser forfeits, if the game did not end by its rules
+    forfeit: str | None = None  # why the loser forfeits, if the rules did not end the game
     start: str | None = None  # the position before the first action; None: the initial one
-    adjudicated: str | None = None  # source of the outcome, if the game was not played to its end
+    adjudicated: str | None = None  # source of the outcome, if the game did not reach its end
 
     @property
     def loser(self) -> int:
@@ -118,7 +118,7 @@ class MatchResult:
     games: list[MatchGame]  # [G], the games of a pair next to each other
 
     def of_seat(self, seat: int | None) -> MatchScore:
-        """The result of the games in which `first` had this seat; None: of all games."""
+        """The result of the games in which `first` had this seat; None: all games."""
         points = [g.points for g in self.games if seat is None or g.first_seat == seat]
         return MatchScore(
             player=self.first,
@@ -147,7 +147,7 @@ class MatchResult:
 
     @property
     def distinct(self) -> PairScore:
-        """The pairs of games as ratings use them: pairs that repeat each other count once."""
+        """The pairs of games as ratings use them: repeated pairs count once."""
         joint = [[0, 0, 0] for _ in range(3)]
         for one, other in self._distinct_pairs():
             joint[int(2 * one.points)][int(2 * other.points)] += 1
@@ -168,7 +168,7 @@ class MatchResult:
 
     @property
     def failures(self) -> dict[str, int]:
-        """By player: games lost by a failure, not by the rules or by resignation."""
+        """By player: games lost by a failure, rather than by the rules or by resignation."""
         lost = Counter(
             self.first if game.loser == game.first_seat else self.second
             for game in self.games
@@ -178,7 +178,7 @@ class MatchResult:
 
     @property
     def distinct_games(self) -> int:
-        """Games that differ in a move; far below G, the result is weaker than it seems."""
+        """Games that differ in a move; if far below G, the result is weaker than it looks."""
         return len({(game.start, *game.actions) for game in self.games})
 
     def _distinct_pairs(self) -> list[tuple[MatchGame, MatchGame]]:
@@ -215,25 +215,24 @@ def play_match(
         opening_plies: number of random legal actions before the players take over, the same in both
             games of a pair. Pairs differ as long as the game has enough openings; after that the
             openings repeat in order.
-        seed: of openings and players; the same seed repeats the match.
+        seed: the seed of openings and players; the same seed repeats the match.
         progress: called after each ply of all games with the number of games that have ended.
-        sprt: None: all G games are played. Else `sprt.look_games` are played at a time, until the
-            distinct pairs decide for either side. The games are still a function of the arguments,
-            with the openings of the whole match.
+        sprt: the test that can end the match after each `sprt.look_games` games, by distinct pairs.
+            None: play all G games. Either way, the games are a function of the arguments, with the
+            openings of the whole match.
         starts: where openings begin, one for each pair, each used before any repeats; None: the
             initial position.
-        book: openings are drawn from it by weight, of `opening_plies` at most; None: by chance.
-        tablebase: ends each game whose outcome it has; None: games are played to their end.
+        book: draws openings by weight, of at most `opening_plies`; None: random openings.
+        tablebase: ends each game whose outcome it has; None: play games to their end.
 
-    Returns:
-        The result; all games are played to their end.
+    Returns: The result; all games have ended.
 
     Raises:
         SettingError: G is odd or below 2, or games end within `opening_plies`.
         FaultyGameError: the game's own code raised.
         IllegalActionError: a player chose an illegal action.
     """
-    require(first is not second, "second", "another player object than first", second.name)
+    require(first is not second, "second", "a different player object from first", second.name)
 
     def play(openings: Sequence[Opening], seed: int, done: int) -> list[MatchGame]:
         ended = None if progress is None else (lambda more: progress(done + more))
@@ -264,11 +263,11 @@ def match_of(
     starts: Starts | None = None,
     book: Book | None = None,
 ) -> MatchResult:
-    """A match whose games come from a function; the other arguments are those of `play_match`.
+    """A match whose games a function plays; the other arguments are those of `play_match`.
 
     Args:
         game: the game to play.
-        names: of the players.
+        names: the names of the players.
         play: plays two games from each of some openings, with a seed; its last argument is the
             number of games before them.
     """
@@ -378,21 +377,20 @@ def random_openings(
     starts: Starts | None = None,
     book: Book | None = None,
 ) -> list[Opening]:
-    """`count` openings of uniformly random legal actions or of a book's, none of them over.
+    """`count` openings of uniformly random legal actions or of a book's, none of them terminal.
 
-    Positions differ until the game seems to have no more of them; then they repeat in order.
+    Positions differ until the game seems to have no more; then they repeat in order.
 
     Args:
         game: the game to play.
-        count: of openings.
+        count: the number of openings.
         plies: number of random actions; from a book, which may have fewer, the most.
         seed: the same seed repeats the openings.
         starts: where they begin; None: the initial position.
-        book: actions are drawn from it by weight; None: uniformly from all legal ones.
+        book: draws actions by weight; None: uniformly random legal ones.
 
     Raises:
-        SettingError: no game lasts longer than `plies`, or the book lacks the positions where they
-            begin.
+        SettingError: no game lasts longer than `plies`, or the book lacks the starting positions.
     """
     require(plies >= 0, "opening_plies", "0 or more", plies)
     rng = np.random.default_rng(seed)
@@ -425,14 +423,16 @@ def random_openings(
     )
     if book is not None and plies > 0:
         known = all(drawn)
-        require(known, "arena.book", "a book of the positions where games begin", "none there")
+        require(
+            known, "arena.book", "a book with the starting positions of the games", "none there"
+        )
     return [openings[i % len(openings)] for i in range(count)]
 
 
 def _random_opening(
     game: Game, state: Any, plies: int, rng: np.random.Generator, book: Book | None
 ) -> tuple[list[int], Any]:
-    """Actions from a state and the state after them; fewer than `plies` if game or book ends."""
+    """Actions from a state and the resulting state; fewer than `plies` if game or book ends."""
     opening: list[int] = []
     for _ in range(plies):
         if book is None:

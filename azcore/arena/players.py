@@ -53,7 +53,7 @@ class Player(ABC):
     """
 
     name: str  # in results and tables; unique within a rating list
-    takes_positions: bool = True  # whether a game may begin in a position to be set up
+    takes_positions: bool = True  # whether the player can set up a position
 
     @abstractmethod
     def begin(self, num_games: int, seed: int) -> None:
@@ -80,7 +80,7 @@ class Player(ABC):
         """`action` was played in game `row`, by either player."""
 
     def end(self) -> None:  # noqa: B027 - most players hold nothing
-        """Release what `begin` can make again, such as trees or a process, between matches."""
+        """Release what `begin` can create again, such as trees or a process, between matches."""
 
 
 class RandomPlayer(Player):
@@ -130,7 +130,7 @@ class SearchPlayer(Player):
     Args of the constructor:
         game: the game to play.
         evaluator: evaluates leaves.
-        settings: how to search; the noise settings are not used.
+        settings: how to search; the noise settings have no effect.
         name: in results.
         num_simulations: per action, instead of `settings.num_simulations`; None keeps that.
         temperature: for the first `temperature_plies` actions of a game after its opening, an
@@ -167,7 +167,7 @@ class SearchPlayer(Player):
         self._seed = 0
 
     def begin(self, num_games: int, seed: int) -> None:
-        # Trees take the most memory here, so those of the last match are reused if they fit.
+        # Trees take most of the memory here, so this reuses those of the last match if they fit.
         if self._search is None or self._search.num_trees != num_games:
             self._search = Search(
                 game=self._game,

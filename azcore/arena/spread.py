@@ -37,7 +37,7 @@ LOOK = 0.25  # seconds between two checks of how many games have ended
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """What a player is built from, wherever it plays.
+    """What to build a player from, wherever it plays.
 
     Attributes:
         name: in results.
@@ -74,7 +74,7 @@ class MatchPart(Job[Played]):
     Args:
         players: the first and the second, without weights.
         openings: where games begin.
-        seed: of the players.
+        seed: the seed of the players.
     """
 
     players: tuple[Contender, Contender]
@@ -189,14 +189,14 @@ def play_in_parts(
     Args:
         slots: where to play; each has one part of the match, as long as there are pairs.
         game: the game to play.
-        names: of the players.
+        names: the names of the players.
         part_of: makes the job of a part from its openings and a seed.
         weights: that every part needs.
         progress: called from time to time, on this thread, with the number of games that have
             ended and the number of plies played in the others.
 
     Raises:
-        AzcoreError: as `play_match`, or the process or actor of a slot is lost for good.
+        AzcoreError: as `play_match`, or the process or actor of a slot is permanently lost.
     """
     began, evaluations = time.perf_counter(), 0
     published = [slots.published(packed) for packed in weights]
@@ -246,7 +246,7 @@ def play_in_parts(
 
 
 def _raise_first(parts: Sequence[Future[Played]]) -> None:
-    """Raise the error of a part that failed; an error of a game or of settings comes first."""
+    """Raise the error of a failed part; an error of a game or of settings takes priority."""
     errors = [error for part in parts if part.done() and (error := part.exception())]
     errors.sort(key=lambda error: not isinstance(error, AzcoreError))
     if errors:
@@ -260,7 +260,7 @@ class _Watch:
         self._ended, self._plies = [0] * parts, [0] * parts
 
     def of(self, part: int) -> Tell:
-        """Called by a part after each ply, on its thread."""
+        """Update a part's progress after each ply, on its thread."""
 
         def tell(ended: int) -> None:
             self._ended[part] = ended

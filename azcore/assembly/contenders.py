@@ -22,8 +22,8 @@ def trained(
     """A player that searches with the current weights of a network.
 
     Args:
-        settings: of the run.
-        network: the one that learns; it may continue at once.
+        settings: the run's settings.
+        network: the one in training; it may continue at once.
         version: optimizer steps behind its weights.
         name: in results.
         num_simulations: per action.

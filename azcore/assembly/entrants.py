@@ -79,7 +79,7 @@ class Saved(NamedTuple):
 
 
 class OfRun(NamedTuple):
-    """A checkpoint that plays with the settings of its run; read when a match begins."""
+    """A checkpoint that plays with its run's settings; a match reads it when it starts."""
 
     name: str  # in results
     path: Path
@@ -87,15 +87,15 @@ class OfRun(NamedTuple):
     digest: str  # of the file
 
 
-Entrant = str | Saved | OfRun  # a text names no checkpoint
+Entrant = str | Saved | OfRun  # the text names no checkpoint
 
 
 def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entrant]:
-    """What the texts name, with checkpoints read: a run may rewrite them at any time.
+    """The players that the texts name, with checkpoints already read, since a run may rewrite them.
 
     Args:
         texts: as for `players_from`.
-        programs: of the configuration, by name.
+        programs: the configuration's programs, by name.
 
     Raises:
         SettingError, CheckpointError: as `players_named`.
@@ -118,7 +118,7 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
 
 
 def split_search(text: str) -> tuple[str, tuple[str, ...]]:
-    """The place of a checkpoint, and the words after it with settings of its search.
+    """The checkpoint's path, and the words after it that set its search.
 
     A path itself may contain spaces and equals signs.
     """
@@ -190,7 +190,7 @@ def players_of(settings: MatchSettings, entrants: Sequence[Entrant]) -> list[Pla
 
 
 def with_own_names(players: list[Player]) -> list[Player]:
-    """The players, with a number added to repeated names."""
+    """The players, with numbers added to repeated names."""
     met: dict[str, int] = {}
     for player in players:
         met[player.name] = number = met.get(player.name, 0) + 1
@@ -284,7 +284,7 @@ def _network(settings: MatchSettings, saved: Saved) -> Player:
             raise SettingError(f"players: {name} is for self-play, got {' '.join(saved.search)}")
         if search.is_gumbel and name in PUCT:
             raise SettingError(
-                f"players: {name} is for PUCT, which gumbel=null chooses, got "
+                f"players: {name} is for PUCT, which gumbel=null selects, got "
                 f"{' '.join(saved.search)}"
             )
     network = network_of(saved.checkpoint, saved.path, settings.game)
@@ -307,7 +307,7 @@ def _of_run(settings: MatchSettings, entrant: OfRun) -> Player:
 
 
 def identity_of(entrant: Entrant, programs: Mapping[str, Any]) -> str:
-    """What an entrant is; its saved matches count only as long as this is unchanged."""
+    """What identifies an entrant; its saved matches count only while this is unchanged."""
     if isinstance(entrant, Saved):
         return repr((entrant.digest, entrant.search))
     if isinstance(entrant, OfRun):

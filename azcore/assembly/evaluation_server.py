@@ -1,4 +1,4 @@
-"""Starts the processes that evaluate positions for those of self-play, one for each GPU."""
+"""Starts the processes that evaluate positions for self-play processes, one per GPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ServerProcess:
     """A process that runs an `EvaluationServer`, until it is closed or this process ends.
 
     Args:
-        settings: of the run, with a complete evaluator.
+        settings: the run's settings, with a complete evaluator.
         device: where it runs.
 
     Attributes:
@@ -42,7 +42,7 @@ class ServerProcess:
         try:
             with its, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
                 listener.bind(self.address)
-                listener.listen(1024)  # clients may come before it is ready
+                listener.listen(1024)  # clients may connect before it is ready
                 self._process = subprocess.Popen(
                     [sys.executable, "-c", begin_of(__name__), str(its.fileno())],
                     stdin=subprocess.DEVNULL,
@@ -91,10 +91,10 @@ def servers_of(settings: RunSettings, members: int) -> list[ServerProcess]:
 
 
 def serve(descriptor: int) -> None:
-    """The main function of such a process.
+    """The main function of the process.
 
     Args:
-        descriptor: of its end of the socket pair, from which it reads its task.
+        descriptor: the descriptor of its end of the socket pair, from which it reads its task.
     """
     with open(os.dup(descriptor), "rb") as given:
         listener, settings = pickle.load(given)

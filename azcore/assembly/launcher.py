@@ -1,4 +1,4 @@
-"""What starts the members of a run or of a tournament, by the group `backend`."""
+"""Launchers of the members of a run or of a tournament, by the group `backend`."""
 
 from __future__ import annotations
 

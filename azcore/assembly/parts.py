@@ -65,7 +65,7 @@ class EvaluationSettings:
     server: str | None = None  # the address of a process that evaluates for this one
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For sending to other processes, which build the games again."""
+        """Pickle for another process, which builds the games again."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         games = {name: each for name, each in values.items() if isinstance(each, Game)}
         plain = {name: (game.name, game.settings) for name, game in games.items()}
@@ -126,12 +126,12 @@ class MatchSettings(PlaySettings):
     """The settings of a command that plays matches."""
 
     arena: ArenaSettings
-    sprt: SprtSettings | None  # None: no match stops early
+    sprt: SprtSettings | None  # None: matches play all games
     programs: Mapping[str, Any]  # by name, see `azcore.engine.programs.Program`
 
     @property
     def early_stop(self) -> SprtSettings | None:
-        """The test that stops matches of an arena early; None: all their games are played."""
+        """The test that can stop the arena's matches early; None: they play all games."""
         return self.sprt if self.arena.sprt else None
 
     def arena_starts(self) -> Starts | None:
@@ -202,7 +202,7 @@ class RunSettings(LearningSettings, MatchSettings):
 
 
 def _arrived(kind: type[S], values: dict[str, Any], games: list[str]) -> S:
-    """Rebuild settings in the process to which they were sent."""
+    """Rebuild settings in another process."""
     for each in games:
         name, own = values[each]
         values[each] = make(name, **own)
@@ -226,7 +226,7 @@ def settings_from(config: Config, kind: type[S]) -> S:
 
 
 def _group(key: str, kind: type[Any]) -> Callable[[Config], Any]:
-    """The reader of a group; None for commands without it."""
+    """The reader of a group; None if the command has no such group."""
     return lambda config: build(kind, config[key], key) if key in config else None
 
 
@@ -320,7 +320,7 @@ def search_player(
 
 
 def search_baseline(settings: MatchSettings, num_simulations: int | None = None) -> SearchPlayer:
-    """The player `search`, which later methods do not affect: see `SearchSettings.baseline`."""
+    """The player `search`, unaffected by later methods: see `SearchSettings.baseline`."""
     plain = replace(settings, search=settings.search.baseline())
     name = "search" if num_simulations is None else f"search:{num_simulations}"
     return search_player(plain, UniformEvaluator(settings.game), name, num_simulations)

@@ -58,7 +58,7 @@ def named_stories() -> dict[str, Path]:
 
 
 def in_place_of_story(text: str) -> str:
-    """A text that names a run or one of its checkpoints, with the folder of a shipped story.
+    """A text that names a run or its checkpoint, with a story's name replaced by its folder.
 
     Raises:
         SettingError: it names a story that no game ships; the message lists those that do.
@@ -68,7 +68,9 @@ def in_place_of_story(text: str) -> str:
     name, story, rest = text.partition(STORY)
     there = named_stories()
     if (folder := there.get(name + story)) is None:
-        raise SettingError(f"there is no story {text}; these ship: {', '.join(there) or 'none'}")
+        raise SettingError(
+            f"there is no story {text}; shipped stories: {', '.join(there) or 'none'}"
+        )
     return f"{folder}{rest}"
 
 
@@ -91,7 +93,7 @@ def pretrained(text: str) -> Path:
     name = text.partition("/")[2]
     if name not in networks:
         names = ", ".join(f"{WORD}/{each}" for each in networks) or "none"
-        raise SettingError(f"there is no network {text}; these ship: {names}")
+        raise SettingError(f"there is no network {text}; shipped networks: {names}")
     return networks[name]
 
 

@@ -23,7 +23,7 @@ from azcore.storage.starts import Starts
 
 @dataclass(frozen=True)
 class NetworkWeights(Weights):
-    """The current weights of a network, read on request."""
+    """The current weights of a network, on request."""
 
     settings: PlaySettings
     network: nn.Module
@@ -37,7 +37,7 @@ class NetworkWeights(Weights):
 
 
 def device_of_member(device: torch.device, member: int) -> torch.device:
-    """The device of a process by its number: several GPUs are assigned round robin."""
+    """The device of a process by its number, with GPUs assigned round robin."""
     if str(device) != "cuda":
         return device
     return torch.device("cuda", member % torch.cuda.device_count())
@@ -47,7 +47,7 @@ def unpacker(settings: PlaySettings, blank: nn.Module) -> Callable[[bytes, int],
     """A function that makes weights from `NetworkWeights.packed` and a version.
 
     Args:
-        settings: of the run.
+        settings: the run's settings.
         blank: a network of its shape, whose copies get the weights.
     """
 
@@ -67,11 +67,11 @@ def make_actor(
     """An actor of a run.
 
     Args:
-        settings: of the run.
+        settings: the run's settings.
         selfplay: its settings of self-play, with numbers of games and workers.
-        evaluator: of its first games.
+        evaluator: the evaluator of its first games.
         starts: what games begin from; None: the initial position.
-        numbers: of the run's workers that it has; None: all.
+        numbers: the numbers of the run's workers that it has; None: all.
     """
     return Actor(
         game=settings.game,
@@ -91,7 +91,7 @@ class RecipeOfRun(Recipe):
     """Builds workers of a run.
 
     Args:
-        settings: of the run, with a complete evaluator and self-play's sizes.
+        settings: the run's settings, with a complete evaluator and self-play's sizes.
         servers: addresses of processes that evaluate for the members, assigned round robin; empty:
             each evaluates itself.
     """

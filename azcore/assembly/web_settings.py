@@ -1,4 +1,4 @@
-"""How to serve the page; the numbers and their reasons are in `conf/web`."""
+"""The settings of the page; the numbers and their reasons are in `conf/web`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class WebSettings(Checked, group="web"):
 
 
 def web_settings(config: Mapping[str, Any]) -> WebSettings:
-    """The group `web`; next to a run it has its own search, in command=web that is `search`.
+    """The group `web`; next to a run it has its own search, in command=web it uses `search`.
 
     Raises:
         SettingError: a setting cannot be used.

@@ -3,10 +3,10 @@
 Composes the settings, passes them to a command as plain values, and reports unusable input in one
 sentence on standard error and exit status 2. Hydra is imported only here.
 
-Begin at `application.main`. `roots` has and shows the settings of each command, `overrides` checks
-a command line against the run it names, `sweep` has what the jobs of a sweep share, `messages` the
-sentences about unreadable input, `old_names` the names of older command lines; `status` maps each
-error to an exit status, `plugins` finds the settings of installed packages.
+Begin at `application.main`. `roots` defines and prints the settings of each command, `overrides`
+checks a command line against the run it names, `sweep` holds what the jobs of a sweep share,
+`messages` the errors about unreadable input, `old_names` the names of older command lines; `status`
+maps each error to an exit status, `plugins` finds the settings of installed packages.
 """
 
 from azcore.cli.application import main

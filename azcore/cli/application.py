@@ -31,15 +31,14 @@ _began: float | None = None  # of time.monotonic(), when the process began; None
 
 
 def _job(config: DictConfig) -> int:
-    """Run one composed command line; its exit status."""
+    """Run one composed command line. Returns its exit status."""
     job = HydraConfig.get()
     command = str(job.job.config_name)
     overrides, swept = list(job.overrides.task), job.mode == RunMode.MULTIRUN
     require_used(command, overrides, swept=swept)
     if swept and config.get("resume") is not None:
         raise SettingError(
-            f"resume={config.resume} resumes one run; a sweep resumes all of its own "
-            f"when the same command is given again"
+            f"resume={config.resume} resumes one run; to resume a sweep, repeat its command"
         )
     plain = settings_of(command, config, overrides, shared=sys.argv if swept else ())
     if command == TRAIN:
@@ -55,7 +54,7 @@ def _job(config: DictConfig) -> int:
 
 
 def _application(config: DictConfig) -> int:
-    """Called by Hydra with the composed settings."""
+    """The function that Hydra calls with the composed settings."""
     is_sweep = HydraConfig.get().mode == RunMode.MULTIRUN
     status = contained(lambda: _job(config))
     if status == interrupts.STATUS or (status and not is_sweep):  # Ctrl-C ends the whole sweep
@@ -64,20 +63,22 @@ def _application(config: DictConfig) -> int:
 
 
 def main(began: float | None = None) -> None:
-    """Entry point: reports any unusable request by one sentence and status 2.
+    """Entry point: reports any unusable request in one sentence, with status 2.
 
     Args:
         began: of `time.monotonic()`, when the process began, from which a run counts its time.
     """
     global _began
     _began = began
-    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come to us instead of being printed
+    os.environ.setdefault(
+        "HYDRA_FULL_ERROR", "1"
+    )  # Hydra must pass errors to us instead of printing them
     # Threads of a network spin for some microseconds while they wait, then sleep. With one of 2
     # cores busy elsewhere, this evaluated 4,600 positions/s; the default, to keep spinning, 290;
     # on a quiet machine both evaluated 8,400. Read when torch is first imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if sys.version_info >= (3, 14):
-        # Hydra 1.3 passes an object as the help of an option; argparse now wants a string.
+        # Hydra 1.3 passes an object as an option's help; argparse now requires a string.
         argparse.ArgumentParser._check_help = lambda self, action: None  # type: ignore[attr-defined]
     try:
         register()
@@ -108,6 +109,6 @@ def main(began: float | None = None) -> None:
         refuse(f"a settings file is not valid YAML: {error}")
     except KeyboardInterrupt:
         sys.exit(interrupts.STATUS)
-    except BrokenPipeError:  # the reader of our output went away
+    except BrokenPipeError:  # the reader of our output has exited
         sys.stderr.close()
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""Settings without a command line: the library composes them, and a command obeys them."""
+"""Settings without a command line: composed by the library, and used by a command."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def settings_for(
 
 
 def understood(command: str, words: Sequence[str]) -> list[str]:
-    """The words of a command line in the form that Hydra accepts.
+    """The words of a command line in a form that Hydra accepts.
 
-    Settings get their current names, choices left to the machine are spelled out, and a setting of
-    the game for self-play need not be in any file.
+    It uses the current names of settings, fills in the machine's choices, and accepts a setting of
+    the game for self-play that is in no file.
     """
     asked = with_scale(command, renamed(command, words, tell), tell)
     if not roots.has(command, "selfplay.game"):
@@ -73,7 +73,7 @@ def understood(command: str, words: Sequence[str]) -> list[str]:
 
 
 def beside_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a run, with the defaults of those that differ."""
+    """A run's settings, with the defaults of those that differ."""
     register()
     with _apart(), _initialized():
         return with_defaults(dict(settings))
@@ -85,7 +85,7 @@ def _initialized() -> AbstractContextManager[None]:
 
 @contextmanager
 def _apart() -> Iterator[None]:
-    """Isolated from a program's own use of Hydra; messages initialize Hydra again."""
+    """Isolates Hydra from a program's own use of it; error messages initialise it again."""
     theirs = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:

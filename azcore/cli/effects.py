@@ -1,4 +1,4 @@
-"""Settings of a run that need others to have an effect; one without effect is refused.
+"""Settings of a run that need others to have an effect; azcore refuses one without effect.
 
 A choice of a group has only the keys that it uses. This covers keys that depend on a switch
 elsewhere.
@@ -19,7 +19,7 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Condition:
-    """What keys need to have an effect."""
+    """The condition under which keys have an effect."""
 
     keys: tuple[str, ...]  # including those below them
     holds: Callable[[Settings], bool]
@@ -47,7 +47,7 @@ CONDITIONS = (
             "selfplay.temperatures",
         ),
         lambda s: "gumbel" not in s["search"],
-        "search=puct: a Gumbel search has chosen its move already",
+        "search=puct: a Gumbel search already chooses its move",
     ),
     Condition(
         (
@@ -126,10 +126,10 @@ CONDITIONS = (
 
 
 def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
-    """Refuse words of a command line that would have no effect.
+    """Refuse arguments that would have no effect.
 
     Args:
-        settings: of a run, as plain values.
+        settings: a run's settings, as plain values.
         overrides: `KEY=VALUE` each.
 
     Raises:
@@ -145,12 +145,12 @@ def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
         for what, keys in named.items():
             wanted = [_wanted_by(key, settings) for key in keys]
             if wanted and None not in wanted:
-                told = f"{what} changes something only with {wanted[0]}"
-                raise SettingError(f"{told}; got {override.input_line}")
+                reason = f"{what} changes something only with {wanted[0]}"
+                raise SettingError(f"{reason}; got {override.input_line}")
 
 
 def _wanted_by(key: str, settings: Settings) -> str | None:
-    """What a setting lacks to have an effect; None: nothing."""
+    """The unmet condition for a setting's effect; None: it has an effect."""
     for condition in CONDITIONS:
         is_of = any(f"{key}.".startswith(f"{own}.") for own in condition.keys)
         if is_of and key not in condition.but and not condition.holds(settings):

@@ -1,4 +1,4 @@
-"""Choices that a command line leaves to the machine: the `scale` of a new run on a GPU."""
+"""Choices that the machine makes for a command line: the `scale` of a new run on a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OWN = ("scale", "resume", "fork", "init", "preset", "experiment")
 
 
 def with_scale(command: str, words: Sequence[str], tell: Callable[[str], None]) -> list[str]:
-    """The words of a command line, with a scale added if they name none and there is a GPU.
+    """The words of a command line, with a scale added if they set none and there is a GPU.
 
     Args:
         command: whose words they are.
@@ -26,7 +26,7 @@ def with_scale(command: str, words: Sequence[str], tell: Callable[[str], None]) 
         return list(words)
     tell(f"using {SCALE}, as this machine has a GPU; scale=laptop is smaller")
     settings = (i for i, word in enumerate(words) if "=" in word and not word.startswith("-"))
-    first = next(settings, len(words))  # flags and their values keep their places
+    first = next(settings, len(words))  # flags and their values stay in place
     return [*words[:first], *scale, *words[first:]]
 
 

@@ -1,4 +1,4 @@
-"""The error sentences for a command line that cannot be read or composed."""
+"""Error messages for a command line that cannot be read or composed."""
 
 from __future__ import annotations
 
@@ -97,30 +97,30 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
 
 
 def parsed(overrides: Sequence[str]) -> list[Override]:
-    """The words of a command line, parsed."""
+    """The parsed words of a command line."""
     return OverridesParser.create().parse_overrides(list(overrides))
 
 
 def of_another_command(command: str, key: str, line: str) -> str:
-    """The sentence for a setting that a command does not have.
+    """The message for a setting of another command.
 
     Args:
         command: of the command line.
-        key: of the setting, or a group.
+        key: the setting's key, or a group.
         line: the argument of the command line.
     """
     others = [each for each in COMMANDS if each != command and roots.uses(each, key)]
     whose = f"for command={', '.join(others)}" if others else "not a setting"
     if command == "train" and not others and roots.has(command, key):
         whose = "for sweeps only"
-    told = INSTEAD.get(command, {})
-    place = next((words for at, words in told.items() if f"{key}.".startswith(f"{at}.")), "")
+    instead = INSTEAD.get(command, {})
+    place = next((words for at, words in instead.items() if f"{key}.".startswith(f"{at}.")), "")
     sentence = f"{key} is {whose}, got {line} with command={command}"
     return f"{sentence}; {place}" if place else sentence
 
 
 def unreadable(argument: str) -> str:
-    """The sentence for an argument that Hydra's grammar does not know."""
+    """The message for an argument that Hydra's grammar does not accept."""
     key, equals, value = argument.partition("=")
     if not key or not equals:
         return f"cannot read the argument {argument!r}; it must be KEY=VALUE"
@@ -134,7 +134,7 @@ def unreadable(argument: str) -> str:
 
 
 def _list_in_quotes(argument: str) -> str:
-    """How to write a list that the shell has split at a space, or whose texts need quotes."""
+    """How to write a list that the shell split at a space, or whose texts need quotes."""
     words = sys.argv[sys.argv.index(argument) :] if argument in sys.argv else [argument]
     end = next((i for i, word in enumerate(words) if word.endswith("]")), None)
     if end is None:
@@ -181,7 +181,7 @@ def composition_error(command: str, text: str, arguments: Sequence[str]) -> str:
 
 
 def wrong_choice(arguments: Sequence[str]) -> str | None:
-    """The sentence for the first argument whose value names no file of its group, if any.
+    """The message for the first argument whose value names no file of its group, if any.
 
     Hydra has no message for it: a number or a list makes its composition fail somewhere.
     """
@@ -208,7 +208,7 @@ def _options(group: str) -> list[str]:
 
 
 def _no_settings(point: EntryPoint) -> str:
-    """The sentence for a game that is installed and has no settings file."""
+    """The message for an installed game without a settings file."""
     package = point.module.partition(".")[0]
     if not package_folders(package):
         return f"game {point.name} is installed as {point.value}, but package {package} is missing"
@@ -219,7 +219,7 @@ def _no_settings(point: EntryPoint) -> str:
 
 
 def _unknown(command: str, key: str, arguments: Sequence[str]) -> str:
-    """The sentence for a key that the command does not have, with the nearest one."""
+    """The message for an unknown key, with the closest known one."""
     from azcore.settings import unknown_key
     from azcore.storage.run_settings import flat
 
@@ -237,7 +237,7 @@ def _unknown(command: str, key: str, arguments: Sequence[str]) -> str:
         choices = [c for c in choices if not c.startswith(f"{key}=")]
         config: Any = OmegaConf.to_container(hydra.compose(command, choices))
     known = [name for name in flat(config) if roots.has(command, name)]
-    if "." in key:  # of a group, and so is the key that is meant
+    if "." in key:  # of a group, like the intended key
         return unknown_key(key, [name for name in known if "." in name])
     if (meant := ELSEWHERE.get(key)) in known:
         return f"there is no setting {key}; did you mean {meant}?"

@@ -1,4 +1,4 @@
-"""Names of older command lines: each is accepted under its current name, with a message.
+"""Old names on command lines: azcore accepts each under its current name, with a message.
 
 Version 0.4 will remove them.
 """
@@ -23,7 +23,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {  # by command
     "play": {"play.num_simulations": "search.num_simulations", **_LEAVES},
     "web": {"web.num_simulations": "search.num_simulations", **_LEAVES},
 }
-# What overlays of training once set for the search in commands that play.
+# What training overlays once set for the search in commands that play.
 _PAPER = ["search=puct", "puct.c_init=1.5", "puct.c_base=1.0e+30", "puct.count_parent_visit=false"]
 OVERLAYS: Mapping[str, Sequence[str]] = {
     "algorithm=azcore": ["search=gumbel"],
@@ -35,8 +35,8 @@ OVERLAYS: Mapping[str, Sequence[str]] = {
     "scale=workstation": [],
     "scale=paper": ["puct.value_range=[0.0,1.0]"],
 }
-# Commands that are now part of another: that one, the setting that selects them, and settings
-# that have other names there.
+# Commands that are now part of another: its name, the setting that selects them, and renamed
+# settings.
 KINDS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
     "compare": (
         "arena",
@@ -59,10 +59,10 @@ PLAY = ("arena", "puzzles", "tune", "engine", "play", "web", "predict")
 def command_of(
     words: Sequence[str], tell: Callable[[str], None] = lambda sentence: None
 ) -> tuple[str, list[str]]:
-    """The command of a command line, and the other words; the last of several `command=` counts.
+    """The command of a command line, and the other words; the last of several `command=` wins.
 
     Args:
-        words: of the command line.
+        words: the command line's words.
         tell: called with a sentence if the command is now part of another.
 
     Raises:
@@ -90,7 +90,7 @@ def command_of(
 
 
 def _kind(command: str, words: list[str], tell: Callable[[str], None]) -> tuple[str, list[str]]:
-    """A command that is now part of another, as that one."""
+    """The current form of a command that is now part of another."""
     now, choice, names = KINDS[command]
     if command == "compare" and SIDE_BY_SIDE in words:
         now, choice, names = "report", "", {"run_dir": "out", "compare.runs": "run_dir"}
@@ -114,7 +114,7 @@ def renamed(command: str, words: Sequence[str], tell: Callable[[str], None]) -> 
         words: `KEY=VALUE` each.
         tell: called with a sentence for each that changes.
     """
-    overlays = [word for word in words if command in PLAY and word in OVERLAYS]  # others win
+    overlays = [word for word in words if command in PLAY and word in OVERLAYS]  # the others win
     ordered = [*overlays, *(word for word in words if word not in overlays)]
     compares = "arena=comparison" in words
     return [new for word in ordered for new in _renamed(command, word, tell, compares)]

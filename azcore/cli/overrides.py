@@ -1,4 +1,4 @@
-"""Checks what a command line sets against the command, the run and the checkpoint it names."""
+"""Checks a command line's settings against the command, the run and the checkpoint it names."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ OF_PLAN = (
 
 
 def require_of_kind(command: str, config: DictConfig, overrides: list[str]) -> None:
-    """Refuse settings that the requested kind of a command does not use.
+    """Refuse settings that the selected kind of a command does not use.
 
     Raises:
         SettingError: naming the key, and the kind that uses it.
@@ -121,7 +121,7 @@ def require_of_kind(command: str, config: DictConfig, overrides: list[str]) -> N
 def settings_of(
     command: str, config: DictConfig, overrides: list[str], *, shared: Container[str] = ()
 ) -> dict[str, Any]:
-    """The composed settings as a command needs them, as plain values.
+    """The composed settings that a command needs, as plain values.
 
     A resumed run, a fork and the players of a match have their own settings.
 
@@ -219,8 +219,8 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         raise SettingError(
             f"resume={resume} resumes in the run's own folder, got run_dir={composed['run_dir']}"
         )
-    settings = _going_on(config, overrides, run, f"resume={config.resume}", is_new=False)
-    # Keep the latest run found here; a second look could find another.
+    settings = _continued(config, overrides, run, f"resume={config.resume}", is_new=False)
+    # Store the latest run found here; a second search could find another.
     return {**settings, "resume": str(run.path) if resume == "latest" else resume}
 
 
@@ -235,17 +235,17 @@ def forked(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
     path = checkpoint_of(str(config.fork))
     run = find_run(str(path), config.game.name, "fork")
-    return _going_on(config, overrides, run, f"fork={config.fork}", is_new=True)
+    return _continued(config, overrides, run, f"fork={config.fork}", is_new=True)
 
 
-def _going_on(
+def _continued(
     config: DictConfig, overrides: list[str], run: RunDirectory, asked: str, *, is_new: bool
 ) -> dict[str, Any]:
     """A run's own settings with this command line's changes, and the rest.
 
     Args:
         config: composed of the defaults and the command line.
-        overrides: of the command line.
+        overrides: the command line's overrides.
         run: whose settings to keep.
         asked: the argument that names it, for errors.
         is_new: it continues as a new run, which may choose files of groups and change some settings
@@ -341,14 +341,14 @@ def _with_overlays(
 
 
 def _chosen(override: Override) -> list[str]:
-    """The files of a group that an override names; empty if it sets values of the group."""
+    """The files of a group that an override selects; empty if it sets values of the group."""
     value: Any = None if override.is_delete() else override.value()
     names = value if isinstance(value, list) else [value]
     return [name for name in names if isinstance(name, str)]
 
 
 def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
-    """The keys where a run has the value of an unchosen method, which may be its own value."""
+    """The keys whose value in a run comes from an unselected method, perhaps by coincidence."""
     from azcore.storage.run_settings import flat
 
     names = GlobalHydra.instance().config_loader().get_group_options(METHOD)
@@ -363,7 +363,7 @@ def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
 
 
 def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The content of a settings file or, if it chooses files of other groups, its changes.
+    """The content of a settings file, or its changes if it selects files of other groups.
 
     Args:
         group: where the file is.
@@ -376,7 +376,7 @@ def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) 
         return methods()[choice]
     try:
         contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
-    except HydraException:  # alone, it has no groups to choose in
+    except HydraException:  # it has no groups to choose in
         if before is None:
             before = flat(plain_settings(hydra.compose(TRAIN)))
         after = flat(plain_settings(hydra.compose(TRAIN, [f"{group}={choice}"])))
@@ -438,7 +438,7 @@ def of_players(command: str, config: DictConfig, overrides: list[str]) -> DictCo
         return config
     if identity["name"] not in installed_games() or "${" in str(identity["settings"]):
         raise GameError(f"a checkpoint plays {identity}, which is not an installed game")
-    if command == "play":  # the others compare the whole game with each checkpoint's
+    if command == "play":  # the others compare the whole game with that of each checkpoint
         own = {"name": identity["name"], **identity["settings"]}
         named = {"name"} if "game" in overridden else set()
         named |= {key.removeprefix("game.") for key in overridden if key.startswith("game.")}

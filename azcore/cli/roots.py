@@ -45,7 +45,7 @@ def what_it_does(command: str) -> str:
 
 
 def usage() -> str:
-    """All commands."""
+    """The help text that lists all commands."""
     lines = (f"  {name:<9} {what_it_does(name)}" for name in COMMANDS)
     return USAGE.format(commands="\n".join(lines))
 
@@ -82,7 +82,7 @@ def _with_those_it_begins_with(name: str) -> str:
 
 
 def has(command: str, key: str) -> bool:
-    """Whether a command has a group, or a setting outside groups, named before the dot."""
+    """Whether a command has a group, or a setting outside groups, given before the dot."""
     name = key.partition(".")[0].partition("/")[0]
     return name in _names(command) and name not in UNUSED.get(command, ())
 
@@ -195,7 +195,7 @@ def _files(name: str) -> list[str]:
 
 
 def _groups(name: str) -> Iterator[tuple[str, str, str]]:
-    """Each group of a root, its choice, and its place in the settings if that differs."""
+    """Each group of a root, its choice, and its place in the settings if it differs."""
     for each in _parsed(name)["defaults"]:
         if isinstance(each, str):
             yield from () if each == "_self_" else _groups(each)
@@ -208,7 +208,7 @@ def _groups(name: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _package_of(name: str) -> str:
-    """The package that a file declares for its keys; empty: the group of its folder."""
+    """The package that a file declares for its keys; empty: its folder's group."""
     if not _conf().joinpath(f"{name}.yaml").is_file():
         return ""
     first = _text(name).partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Maps unusable input to one sentence and an exit status."""
+"""Maps unusable input to a one-sentence message and an exit status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from azcore.errors import AzcoreError, FailedProgramError, FaultyGameError
 
 
 def run_command(command: str, config: dict[str, Any]) -> int:
-    """Run a command with its settings; its exit status."""
+    """Run a command with its settings. Returns its exit status."""
     run: Callable[[dict[str, Any]], int] = resolve_name(COMMANDS[command])
     from azcore.game import crashes, hangs  # imports numba, for which --help need not wait
 
@@ -30,7 +30,7 @@ def run_command(command: str, config: dict[str, Any]) -> int:
 
 
 def status_of(work: Callable[[], int]) -> int:
-    """The exit status of some work; 2 and a sentence for unusable input."""
+    """The exit status of some work: 2 and a message for unusable input."""
     from azcore.game.faults import game_faults  # imports numba, for which --help should not wait
 
     try:
@@ -47,13 +47,13 @@ def status_of(work: Callable[[], int]) -> int:
         tell("these settings need more memory than this machine has")
     except BrokenPipeError:
         raise
-    except OSError as error:  # anything else that a disk or a file system refuses
+    except OSError as error:  # any other error of a disk or file system
         tell(f"{os.fsdecode(error.filename or 'a file')}: {error.strerror or error}")
     return 2
 
 
 def contained(work: Callable[[], int]) -> int:
-    """As `status_of`, and 1 with a traceback for a bug, so that a sweep continues."""
+    """As `status_of`, but 1 with a traceback for a bug, so that a sweep continues."""
     try:
         return status_of(work)
     except (BrokenPipeError, HydraException):
@@ -64,7 +64,7 @@ def contained(work: Callable[[], int]) -> int:
 
 
 def tell(sentence: str) -> None:
-    """Print one line, with characters escaped that a terminal would obey: names are untrusted."""
+    """Print one line, with terminal control characters escaped: names are untrusted."""
     words = " ".join(sentence.split())
     shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in words)
     print(f"azcore: {shown}", file=sys.stderr)

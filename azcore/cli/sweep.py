@@ -18,7 +18,7 @@ from azcore.errors import SettingError
 
 
 class Sweep(Callback):
-    """What the jobs of a sweep share: how to name their folders, and what follows the last one.
+    """The shared part of a sweep's jobs: names their folders, and runs what follows the last one.
 
     A failed job does not stop the others; the sweep's exit status reports it.
     """
@@ -27,9 +27,9 @@ class Sweep(Callback):
         self._statuses: list[int] = []
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
-        """Name a job's folder by the keys that vary, whatever else the command line sets.
+        """Name a job's folder by the keys that vary, regardless of the rest of the command line.
 
-        So the same sweep finds its runs again and notices settings that changed meanwhile.
+        So the same sweep finds its runs again and detects settings that changed meanwhile.
         """
         overrides = parsed(list(config.hydra.overrides.task))
         varied = set(OmegaConf.select(config, "hydra.sweeper.params") or {})
@@ -60,10 +60,10 @@ class Sweep(Callback):
 
 
 def begun(config: dict[str, Any], beside: str) -> dict[str, Any] | None:
-    """The settings of a training job of a sweep, which resume its run if it exists.
+    """The settings of a sweep's training job, which resume its run if it exists.
 
     Args:
-        config: of the job.
+        config: the job's configuration.
         beside: the folder of the sweep.
 
     Returns:
@@ -82,8 +82,8 @@ def begun(config: dict[str, Any], beside: str) -> dict[str, Any] | None:
     if changed := differences(read_config(run), config):
         key, old, new = changed[0]
         raise SettingError(
-            f"{config['run_dir']} holds a run with {key} {old!r}, got {new!r}; give this sweep "
-            f"another folder by hydra.sweep.dir=DIR"
+            f"{config['run_dir']} holds a run with {key} {old!r}, got {new!r}; set another folder "
+            "for this sweep with hydra.sweep.dir=DIR"
         )
     if is_finished(run):
         print(f"{run.path} is finished")

@@ -1,4 +1,4 @@
-"""The commands, each a file or a folder here and a root of `conf/`; no lower layer uses them.
+"""The commands: each has a file or folder here and a root in `conf/`; no lower layer uses them.
 
 The root, `conf/NAME.yaml`, has all settings that affect the command; its first line describes it.
 """

@@ -18,16 +18,16 @@ from azcore.selfplay.sizes import available_cores
 
 
 def run_line(words: Sequence[str], asked_by: str) -> bool:
-    """Print a command line of azcore and run it to its end; False: it was interrupted.
+    """Run a command line of azcore to its end, after printing it; False: interrupted.
 
-    A signal that ends this process also ends that one, after it has saved its work.
+    A signal that ends this process also ends the command, after it has saved its work.
 
     Args:
         words: after `python -m azcore`.
         asked_by: the command that runs it, for errors.
 
     Raises:
-        SettingError: it fails; it has reported the reason.
+        SettingError: it failed, and reported the reason.
     """
     process = _started(words)
     try:
@@ -49,13 +49,13 @@ def run_at_once(
 ) -> bool:
     """Run several command lines at once, each with its share of the cores; False: interrupted.
 
-    What they print appears after their names.
+    Their output appears after their names.
 
     Args:
         lines: the words of each, as for `run_line`, by name.
         asked_by: as for `run_line`.
-        seconds: after which runs still going must save their work and end.
-        every: seconds between two calls of `meanwhile`.
+        seconds: after which unfinished runs must save their work and end.
+        every: seconds between calls of `meanwhile`.
         meanwhile: called while they run.
 
     Raises:
@@ -73,21 +73,21 @@ def run_at_once(
             processes[name] = _started(words, **kind)
             printing.append(_Printed(name.ljust(width), processes[name].stdout))
             printing[-1].start()
-        going_on = dict(processes)
-        while going_on:
+        running = dict(processes)
+        while running:
             left = every if is_late else max(0.1, began + seconds - time.monotonic())
-            for name, process in list(going_on.items()):
+            for name, process in list(running.items()):
                 try:
-                    status = process.wait(min(every, left) / len(going_on))
+                    status = process.wait(min(every, left) / len(running))
                 except TimeoutExpired:
                     continue
-                del going_on[name]
+                del running[name]
                 if not _is_done(status, lines[name], asked_by) and not is_late:
                     return False
             meanwhile()
             if not is_late and time.monotonic() - began >= seconds:
                 is_late = True
-                for process in going_on.values():
+                for process in running.values():
                     process.terminate()
         return True
     finally:
@@ -109,7 +109,7 @@ class _Printed(threading.Thread):
 
     def run(self) -> None:
         for line in self._output:
-            with suppress(OSError):  # nobody reads it, but the process must not wait for that
+            with suppress(OSError):  # nobody reads it, but the process must not block on that
                 print(f"{self._name}  {line}", end="", flush=True)
 
 
@@ -119,7 +119,7 @@ def _started(words: Sequence[str], **kind: Any) -> Any:
 
 
 def _is_done(status: int, words: Sequence[str], asked_by: str) -> bool:
-    """Whether a line ended by itself; False: it was interrupted."""
+    """Whether a line ran to its end; False: it was interrupted."""
     if status not in (0, interrupts.STATUS):
         raise SettingError(f"{asked_by}: status {status} of {_line_of(words)}")
     return status == 0

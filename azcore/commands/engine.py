@@ -28,7 +28,7 @@ SERVERS = {  # module and class by `engine.protocol` or `Game.protocol`
 
 
 def serve(config: Mapping[str, Any]) -> NoReturn:
-    """Speak the game's protocol on standard input and output until `quit`, then end the process.
+    """Speak the game's protocol on standard input and output until `quit`, then exit.
 
     Raises:
         AzcoreError: a setting cannot be used; the protocol also reports an unusable checkpoint.
@@ -41,12 +41,12 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     module, name = SERVERS[settings.protocol or game.protocol]
     engine = Engine(lambda: _load(config), search, settings, config["seed"])
     kind: type[Server] = getattr(import_module(module), name)
-    # Nobody is left to serve once the other side stops reading, even if it keeps our input open.
+    # If nobody reads our output, there is nobody to serve, even if our input stays open.
     writer = Writer(out, settings.log, on_gone=lambda: os._exit(0))
     status = kind(engine, writer).run(read_lines(claim_stdin()))
     # There is nothing to clean up, even while the engine loads. An orderly shutdown of torch and
     # OpenVINO takes most of a second, for which a GUI would wait.
-    if status == 0:  # else a signal ended it, perhaps because the other side does not read
+    if status == 0:  # else a signal ended it, or the other side does not read
         out.flush()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -54,7 +54,7 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
 
 
 def _settings(config: Mapping[str, Any]) -> EngineSettings:
-    """The engine's settings, if its protocol can use all of them.
+    """The engine's settings, if its protocol supports all of them.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -69,22 +69,22 @@ def _settings(config: Mapping[str, Any]) -> EngineSettings:
 
 
 def _load(config: Mapping[str, Any]) -> Loaded:
-    """As `loaded`, for the game whose protocol is spoken."""
+    """As `loaded`, for the protocol's game."""
     found = loaded(config)
     game = found.game
     if game.name != config["game"]["name"]:
         raise CheckpointError(
             f"{config['checkpoint']}: this checkpoint's game must be {config['game']['name']}, "
-            f"got {game.name}; set game={game.name} to speak its protocol"
+            f"got {game.name}; set game={game.name} for its protocol"
         )
     settings_text = ", ".join(f"{key} {value}" for key, value in game.settings.items())
-    judge = config["checkpoint"] or "no checkpoint=PATH: searching without a network"
+    judge = config["checkpoint"] or "searching without a network; set checkpoint=PATH to use one"
     print(f"azcore: {judge}: {game.name} {settings_text}", file=sys.stderr)
     return found
 
 
 def loaded(config: Mapping[str, Any]) -> Loaded:
-    """What a checkpoint's engine thinks with, or the configured game without a network.
+    """What a checkpoint's engine searches with, or the configured game without a network.
 
     Raises:
         AzcoreError: a setting or the checkpoint cannot be used.

@@ -1,10 +1,10 @@
-"""`command=import`: turns transcripts of games by others into one file of records to learn from.
+"""`command=import`: converts transcripts of games by others to one file of records to learn from.
 
     python -m azcore command=import games=[*.sgf] out=experts.azg
     python -m azcore algorithm=supervised supervised.games=[experts.azg]
 
-Each game is read, replayed by the rules and written before the next, so memory does not grow with
-their number. Unusable games are left out and counted by reason.
+It reads, replays and writes each game before the next, so memory does not grow with their number.
+It skips unusable games and counts them by reason.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from azcore.storage.transcripts import (
     read_transcripts,
 )
 
-MOST_REASONS = 25  # counted separately; a file may bring any number
+MOST_REASONS = 25  # counted separately; the number of reasons must stay bounded
 REST = "other reasons"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportSettings(Checked, group="import"):
-    """Which games are taken; the comments are in `conf/import`."""
+    """Which games to take; the comments are in `conf/import`."""
 
     min_plies: Annotated[int, ONE_OR_MORE]
     min_rating: float | None
@@ -49,7 +49,7 @@ class ImportSettings(Checked, group="import"):
     off_the_board: bool
 
     def require_wanted(self, transcript: Transcript) -> None:
-        """Refuse a game that these settings leave out.
+        """Refuse a game that these settings exclude.
 
         Raises:
             TranscriptError: with the reason.
@@ -83,13 +83,13 @@ class ImportSettings(Checked, group="import"):
 
 @dataclass
 class Tally:
-    """How many games were taken, and how many were left out for each reason."""
+    """How many games were taken, and how many skipped for each reason."""
 
     games: int = 0
     positions: int = 0
     left_out: dict[str, int] = field(default_factory=dict)  # counts by reason
     first: dict[str, str] = field(default_factory=dict)  # the first of each, in a sentence
-    ignored: Counter[str] = field(default_factory=Counter)  # games by what is odd beside moves
+    ignored: Counter[str] = field(default_factory=Counter)  # games by oddities besides the moves
 
     def leave_out(self, error: TranscriptError, where: str = "") -> None:
         reason = error.reason
@@ -114,7 +114,7 @@ class Tally:
 
 
 def import_games(config: Mapping[str, Any]) -> int:
-    """Write `out` from the transcripts in `games`, and print what was left out; 0.
+    """Write `out` from the transcripts in `games`, and print what was skipped; 0.
 
     Raises:
         AzcoreError: settings or files cannot be used, or no game can; then nothing is written.
@@ -207,7 +207,7 @@ def _files(path: Path) -> Iterable[Path]:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # gone meanwhile, which its reader will report
+    except OSError:  # deleted meanwhile; the reader reports it
         return 0
 
 
@@ -258,5 +258,5 @@ def _conclude(say: Callable[..., None], tally: Tally, out: str, files: int) -> N
 
 
 def _shown(text: str) -> Text:
-    """An untrusted text, with characters that a terminal would obey escaped."""
+    """An untrusted text, with terminal control characters escaped."""
     return Text("".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text))

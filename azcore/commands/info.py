@@ -15,7 +15,7 @@ from azcore.commands.console import table_console
 from azcore.commands.result import write_result
 from azcore.errors import AzcoreError, SettingError
 from azcore.storage.card import card_of
-from azcore.storage.changes import base_in_words, changes_in_words
+from azcore.storage.changes import describe_base, describe_changes
 from azcore.storage.checkpoint import KEY, is_whole, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import ORIGIN, own_settings
@@ -32,7 +32,7 @@ def info(config: Config) -> int:
     """
     if config["checkpoint"] is None:
         names = ", ".join(f"{WORD}/{name}" for name in shipped()) or "none"
-        raise SettingError(f"command=info needs checkpoint=PATH; networks that ship: {names}")
+        raise SettingError(f"command=info needs checkpoint=PATH; shipped networks: {names}")
     path = checkpoint_of(config["checkpoint"])
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True, style="bold")
@@ -46,7 +46,7 @@ def info(config: Config) -> int:
 
 
 def facts(path: Path, checkpoint: dict[str, Any]) -> dict[str, str]:
-    """Everything known about a checkpoint, by title: its content, its card and its run's tables."""
+    """All known facts about a checkpoint, by title: its content, its card and its run's tables."""
     own = checkpoint[KEY]
     game, network = dict(own["game"]), dict(own["network"])
     weights = sum(t.numel() for t in checkpoint["state_dict"].values() if t.is_floating_point())
@@ -77,8 +77,8 @@ def _changed(path: Path) -> str | None:
         settings = own_settings(run)
     except AzcoreError:
         return None
-    words = changes_in_words(settings, "\n")
-    return words and f"{words}\nother than the defaults of {base_in_words(settings)}"
+    words = describe_changes(settings, "\n")
+    return words and f"{words}\nother than the defaults of {describe_base(settings)}"
 
 
 def _of_run(path: Path, step: int) -> dict[str, str]:
@@ -104,5 +104,5 @@ def _words(settings: dict[str, Any]) -> str:
 
 
 def _shown(text: str) -> str:
-    """An untrusted text without control characters that could steer a terminal."""
+    """An untrusted text without terminal control characters."""
     return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)

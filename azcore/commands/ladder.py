@@ -1,8 +1,8 @@
 """`command=ladder`: recipes that anyone can rerun, each with the strength it reaches.
 
-It trains each recipe of `conf/ladder` and measures the result, by the command lines that a person
-would type. It skips what is done already, so a long climb can be stopped and resumed.
-`ladder=lesson` trains small games at once within minutes while a class watches.
+It trains each recipe of `conf/ladder` and measures the result, with the command lines that a person
+would type. It skips finished work, so a long climb can be stopped and resumed. `ladder=lesson`
+trains small games at once within minutes while a class watches.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from azcore.storage import table as tables
 from azcore.storage.card import commit
 from azcore.storage.run_directory import RunDirectory
 
-RUN = "RUN"  # the folder of the trained run in a line; preparations have names in capitals, too
-# Where a line of each command writes, as key and suffix; a line without command= trains.
+RUN = "RUN"  # in a line, the folder of the trained run; preparations have names in capitals, too
+# Where a command writes, as key and suffix; a line without command= trains.
 OUTPUTS = {
     "train": ("run_dir", ""),
     "arena": ("run_dir", ""),
@@ -68,7 +68,7 @@ class Measure:
         fits = self.line[:1] in (("command=puzzles",), ("command=arena",))
         wanted = "a line that begins with command=puzzles or command=arena"
         require(fits, "ladder.recipes", wanted, list(self.line))
-        require(0 <= self.least <= 1, "ladder.recipes", "least from 0 to 1", self.least)
+        require(0 <= self.least <= 1, "ladder.recipes", "`least` from 0 to 1", self.least)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class Recipe:
     """What to train, and how to measure it.
 
     Args:
-        goal: in words.
+        goal: a description.
         prepare: command lines by name, run in this order before training. Each writes to its own
             place, which later lines refer to by the name in capitals.
         train: the command line that trains it.
@@ -178,7 +178,7 @@ def _recipe(name: str, values: Any) -> Recipe:
 
 
 def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:
-    """The lines before training by name.
+    """The lines that run before training, by name.
 
     Raises:
         SettingError: one of them cannot be used.
@@ -186,23 +186,23 @@ def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:
     require(isinstance(given, Mapping), where, "command lines by name", given)
     for name in given:
         fits = isinstance(name, str) and name.isidentifier() and name == name.lower()
-        require(fits and name != RUN.lower(), where, "names in small letters, not run", name)
+        require(fits and name != RUN.lower(), where, "lower-case names other than run", name)
     lines = {
         name: convert(tuple[str, ...], each, f"{where}.{name}") for name, each in given.items()
     }
     for name, line in lines.items():
-        wanted = "a line that trains, or begins with command=arena or command=import"
+        wanted = "a line that trains, or starts with command=arena or command=import"
         require(_command_of(line) in PREPARES, f"{where}.{name}", wanted, list(line))
     return lines
 
 
 @dataclass
 class Climb:
-    """Where recipes are climbed, and what is done there already.
+    """A climb: its recipes, and the work already done.
 
     Args:
-        folder: of runs and results.
-        seed: of all command lines.
+        folder: the folder of runs and results.
+        seed: the seed of all command lines.
         runs: the names of the runs on the page side by side.
     """
 
@@ -212,7 +212,7 @@ class Climb:
     places: dict[str, Path] = field(default_factory=dict)  # by name in capitals
 
     def train_at_once(self, recipes: Mapping[str, Recipe], minutes: float) -> bool:
-        """Train all that are not trained yet within some minutes; False: interrupted."""
+        """Train all untrained ones within some minutes; False: interrupted."""
         seconds = 60 * minutes
         most = max(LEAST_SECONDS, math.floor(seconds) - OVERHEAD)
         limit = f"trainer.max_time={max_time_of(most)}"
@@ -234,7 +234,7 @@ class Climb:
         return done
 
     def _prepared(self, name: str, recipe: Recipe) -> bool:
-        """Run the lines of `prepare`, unless done already; False: interrupted."""
+        """Run the lines of `prepare` that are not done; False: interrupted."""
         _require_puzzles(name, recipe)  # before hours of training
         self.places = {}
         for key, line in recipe.prepare.items():
@@ -244,7 +244,7 @@ class Climb:
         return True
 
     def recipe(self, name: str, recipe: Recipe, results: tables.Table) -> bool:
-        """Train and measure it, unless done already; False: interrupted."""
+        """Train and measure a recipe, unless that is done; False: interrupted."""
         if not (self._prepared(name, recipe) and self._once(name, recipe.train)):
             return False
         self.places[RUN] = self.folder / name
@@ -252,7 +252,7 @@ class Climb:
         for measure in recipe.measures:
             if " ".join(measure.line) in done:
                 continue
-            # Numbered by age, so a measure added to a recipe later overwrites none.
+            # Numbered by age, so that a later measure overwrites no earlier one.
             done.append(" ".join(measure.line))
             out = self.folder / f"{name}-{len(done)}"
             if not run_line(self._line(measure.line, out), "ladder"):
@@ -274,14 +274,14 @@ class Climb:
                     "seed": self.seed,
                     "machine": processor(),
                     "commit": commit(),
-                    "train": _told(recipe, self.seed),
+                    "train": _command_lines(recipe, self.seed),
                     "line": " ".join(measure.line),
                 }
             )
         return True
 
     def write_page(self) -> Path | None:
-        """Write the page of the runs so far; None: too few or too many."""
+        """Write the side-by-side page of the runs; None: too few or too many."""
         runs = [(name, RunDirectory(self.folder / name)) for name in self.runs]
         begun = [(name, run) for name, run in runs if run.metrics.is_file()]
         if not FEWEST <= len(begun) <= MOST:
@@ -291,11 +291,11 @@ class Climb:
         return page
 
     def _refresh(self) -> None:
-        with suppress(Exception):  # no page is worth losing a run
+        with suppress(Exception):  # a failed page must not stop a run
             self.write_page()
 
     def _once(self, name: str, line: Sequence[str]) -> bool:
-        """Run a line and keep its output, unless done already; False: interrupted.
+        """Run a line and save its output, unless that is done; False: interrupted.
 
         Raises:
             SettingError: another line made the output.
@@ -307,7 +307,7 @@ class Climb:
         return True
 
     def _is_done(self, name: str, line: Sequence[str]) -> bool:
-        """Whether a line was run to its end.
+        """Whether a line ran to its end.
 
         Raises:
             SettingError: another line made the output.
@@ -316,14 +316,14 @@ class Climb:
         if not ended.exists():
             return False
         was = ended.read_text().strip()
-        require(was == done, "ladder.folder", f"a folder where {done} made {name}", was)
+        require(was == done, "ladder.folder", f"a folder where {done} produced {name}", was)
         return True
 
     def _done(self, line: Sequence[str]) -> str:
         return " ".join([*line, *_seed(line, self.seed)])
 
     def _ended(self, name: str, line: Sequence[str]) -> Path:
-        """The file that says that a line was run to its end."""
+        """The file that marks a line as finished."""
         return self.folder / f"{name}.{'trained' if _command_of(line) == 'train' else 'made'}"
 
     def _write_ended(self, name: str, line: Sequence[str]) -> None:
@@ -337,7 +337,7 @@ class Climb:
         return [*self._line(line, out), *again]
 
     def _line(self, line: Sequence[str], out: Path) -> list[str]:
-        """A line with its places filled in; removes the file of an interrupted line."""
+        """A line with its placeholders filled in; deletes the file of an interrupted line."""
         places = self.places
         words = [re.sub(r"\b[A-Z_]\w*\b", lambda m: str(places.get(m[0], m[0])), w) for w in line]
         key, _ = OUTPUTS[_command_of(line)]
@@ -348,11 +348,11 @@ class Climb:
 
 
 def _seed(line: Sequence[str], seed: int) -> list[str]:
-    """The seed's word of a line; importing games has no randomness and so no seed."""
+    """The seed argument of a line; importing games uses no randomness and thus no seed."""
     return [] if _command_of(line) == "import" else [f"seed={seed}"]
 
 
-def _told(recipe: Recipe, seed: int) -> str:
+def _command_lines(recipe: Recipe, seed: int) -> str:
     """The lines that prepare and train a recipe, as one text for the table."""
     lines = [f"{name.upper()}: {' '.join(line)}" for name, line in recipe.prepare.items()]
     return "; ".join([*lines, " ".join([*recipe.train, f"seed={seed}"])])
@@ -365,7 +365,7 @@ def _command_of(line: Sequence[str]) -> str:
 
 
 def _output(line: Sequence[str], out: Path) -> Path:
-    """Where a line writes, within the given place."""
+    """Where a line writes, inside the given folder."""
     return out.with_name(out.name + OUTPUTS[_command_of(line)][1])
 
 
@@ -387,9 +387,9 @@ def _require_puzzles(name: str, recipe: Recipe) -> None:
 
 
 def _points(out: Path) -> tuple[tuple[int, int, int], int]:
-    """Wins, draws and losses, or solved, 0 and unsolved; and how many are distinct.
+    """Wins, draws and losses, or solved, 0 and unsolved; and the number of distinct games.
 
-    Only those of the first player, the run: others may meet each other, too.
+    Counts only the first player, the run: others may play each other, too.
     """
     of_match = out.is_dir()
     path = out / "matches.csv" if of_match else out
@@ -407,7 +407,7 @@ def _points(out: Path) -> tuple[tuple[int, int, int], int]:
 
 
 def _hours(run: Path) -> float:
-    """How long a run has trained; 0 for anything else."""
+    """Hours of training of a run; 0 for anything else."""
     rows = tables.rows_of(run / "metrics.csv")
     return max((float(row["seconds"]) for row in rows), default=0.0) / 3600
 

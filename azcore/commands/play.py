@@ -1,7 +1,7 @@
-"""`command=play`: play against a checkpoint, or against search alone, in a terminal.
+"""`command=play`: play against a checkpoint, or against a search without a network, in a terminal.
 
 The game draws the board. A person types a move in the game's notation or one of the words that
-`help` lists. The lines can also come from a file or another program.
+`help` lists. The input can also come from a file or another program.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PLIES = 8  # of a line that is shown
 DEGREES = ((0.1, "about even"), (0.3, "slightly better"), (0.6, "better"), (0.9, "much better"))
 
 HELP = """\
-A move is written as {example}. The other words:
+Type a move such as {example}, or a command:
   hint        the best move, and what may follow
   opinion     who is better, and a table of the best moves
   undo        take back to your last decision
@@ -87,7 +87,7 @@ def play_settings(config: Mapping[str, Any]) -> PlaySettings:
 
 
 def play(config: Mapping[str, Any]) -> int:
-    """Play until `quit` or the end of the input; 0, or 130 when interrupted.
+    """Play until `quit` or the end of the input. Returns 0, or 130 after an interrupt.
 
     Raises:
         AzcoreError: a setting or the checkpoint cannot be used.
@@ -117,7 +117,7 @@ def play(config: Mapping[str, Any]) -> int:
 
 
 class Terminal:
-    """Reads and prints lines; on an interactive terminal, shows that a long task is running."""
+    """Reads and prints lines; shows progress of long tasks on an interactive terminal."""
 
     def __init__(self) -> None:
         self.is_interactive = sys.stdin.isatty() and sys.stdout.isatty()
@@ -133,7 +133,7 @@ class Terminal:
         print(text, flush=True)
 
     def ask(self, prompt: str) -> str | None:
-        """The next line, None when there is none."""
+        """The next line; None at the end of the input."""
         if self.is_interactive:
             try:
                 return input(prompt)
@@ -142,7 +142,7 @@ class Terminal:
                 return None
         print(prompt, end="", flush=True)
         line = sys.stdin.readline()
-        print(line.rstrip("\n"), flush=True)  # echo it, because no terminal did
+        print(line.rstrip("\n"), flush=True)  # echo it, since no terminal did
         return line if line else None
 
     def busy(self, text: str) -> AbstractContextManager[Any]:
@@ -150,7 +150,7 @@ class Terminal:
 
 
 class Session:
-    """One session: games one after another with the same engine."""
+    """One session: consecutive games with the same engine."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class Session:
         if command is not None:
             command(rest.strip())
         elif self._is_over:
-            raise GameError("the game is over: new begins another, undo takes back, quit leaves")
+            raise GameError("the game is over: new starts another, undo takes back, quit exits")
         else:
             self._person_moves(line)
 
@@ -266,7 +266,7 @@ class Session:
         return " ".join(self._texts_of_line(actions, self._game.action_to_text))
 
     def _texts_of_line(self, actions: list[int], text: Callable[[Any, int], str]) -> list[str]:
-        """An expected line as text, in either of the game's notations."""
+        """An expected line as text, in either notation."""
         texts, state = [], self._line.state
         for action in actions[:PLIES]:
             texts.append(text(state, action))
@@ -293,7 +293,7 @@ class Session:
             return
         text = self._game.action_to_text(self._line.state, best.action)
         self._play(best.action, self._remark_of(thought, best))
-        self._terminal.say(f"{name} plays {text}: {in_words(best.value, self._game, seat)}")
+        self._terminal.say(f"{name} plays {text}: {describe_value(best.value, self._game, seat)}")
         self._board("")
 
     def _remark_of(self, thought: Thought, best: Variation) -> str:
@@ -316,7 +316,7 @@ class Session:
         self._line.play(action)
         self._remarks.append(remark)
 
-    # -- what a person can type -----------------------------------------------------------------
+    # -- commands of a person ---------------------------------------------------------------------
 
     def _person_moves(self, line: str) -> None:
         try:
@@ -343,7 +343,7 @@ class Session:
         best = thought.best
         follow = self._text_of_line(best.actions)
         seat = self._line.player
-        self._terminal.say(f"{follow.split()[0]}: {in_words(best.value, self._game, seat)}")
+        self._terminal.say(f"{follow.split()[0]}: {describe_value(best.value, self._game, seat)}")
         self._terminal.say(f"expected: {follow}")
 
     def _opinion(self, _: str) -> None:
@@ -352,7 +352,7 @@ class Session:
             return
         thought = self._think(forced_wins=False)
         seat = self._line.player
-        opinion = in_words(thought.value, self._game, seat)
+        opinion = describe_value(thought.value, self._game, seat)
         opinion = f"{opinion[0].upper()}{opinion[1:]}"
         self._terminal.say(f"{opinion}, after {thought.simulations} simulations.")
         rows = [("move", "visits", "value", "prior", "expected")]
@@ -376,7 +376,7 @@ class Session:
         if self._resigned is not None and self._line.player in people:
             last = len(self._line.actions)  # resigning was the last decision
         if last is None:
-            raise GameError("there is nothing to take back")
+            raise GameError("there is no move to take back")
         self._resigned = None
         while len(self._line.actions) > last:
             self._line.undo()
@@ -430,7 +430,7 @@ class Session:
             path = path.with_name(path.name + form.suffix)
         form = format_of_path(self._game, path)
         if path.exists() and path.absolute() not in self._written:
-            raise GameFileError(f"{path} exists already; name another file")
+            raise GameFileError(f"{path} already exists; choose another file")
         names = ["a person" if seat in self._people else "azcore" for seat in (0, 1)]
         resigned = self._resigned
         transcript = Transcript(
@@ -445,18 +445,18 @@ class Session:
 
 
 def seats_named(word: str, game: Game) -> tuple[int, ...] | None:
-    """The seats that a word gives to people, also by the game's names; None: not such a word."""
+    """The seats that a word assigns to people, by number or name; None: not such a word."""
     names = {name.lower(): (seat,) for seat, name in enumerate(game.seat_names)}
     return {**SEATS, **names}.get(word.lower())
 
 
 def sides(game: Game) -> str:
-    """The words that name seats."""
+    """The words for sides."""
     return ", ".join([*SEATS, *game.seat_names])
 
 
-def in_words(value: float, game: Game, seat: int) -> str:
-    """Describe a value in [-1, 1], view of `seat`: the better side and its expected score."""
+def describe_value(value: float, game: Game, seat: int) -> str:
+    """Describe a value in [-1, 1], view of `seat`: which side is better, and its expected score."""
     value = round(value, 2) + 0.0  # no minus before a zero
     better = seat if value >= 0 else 1 - seat
     name = game.seat_names[better]

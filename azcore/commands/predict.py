@@ -1,4 +1,4 @@
-"""`command=predict`: how well a checkpoint predicts games, without search.
+"""`command=predict`: measures how well a checkpoint predicts games, without search.
 
 Silver 2017, figure 3, compares networks by two measures: how often the likeliest move is the
 expert's move, and the squared error of the value, of which the paper plots a quarter.

@@ -1,4 +1,4 @@
-"""`command=puzzles`: how many positions of a file each player solves, with an interval."""
+"""`command=puzzles`: measures how many positions of a file each player solves, with an interval."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def puzzles(config: Config) -> int:
             raise SettingError(f"{player.name}: its protocol cannot set up a position")
     out = None if config["out"] is None else Path(config["out"])
     if out is not None and out.exists():
-        raise SettingError(f"out={out} exists already; name another file")
+        raise SettingError(f"out={out} already exists; choose another file")
     console = table_console()
     rows: list[tuple[str, int, int, float, float]] = []
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -124,7 +124,7 @@ def _write(out: Path, rows: Sequence[tuple[str, int, int, float, float]]) -> Non
 def _unsolved(
     player: Player, puzzles: Sequence[Puzzle], seed: int, console: Console
 ) -> list[tuple[Puzzle, int]]:
-    """The puzzles that a player does not solve, and its moves there; -1: no choice."""
+    """The puzzles that a player fails, and its moves there; -1: no choice."""
     wrong: list[tuple[Puzzle, int]] = []
     with console.status("") as status:
         for at in range(0, len(puzzles), AT_ONCE):

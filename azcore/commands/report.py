@@ -1,4 +1,4 @@
-"""`command=report`: the page of a run, or of two to four side by side, finished or running."""
+"""`command=report`: the page of a run, or of two to four runs side by side, finished or running."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from azcore.storage.run_directory import RunDirectory, runs_inside
 
 
 def report(config: Config) -> int:
-    """Write the page of the runs that `run_dir` names, and print its path; 0.
+    """Write the page of the runs in `run_dir`, and print its path; 0.
 
     Raises:
         SettingError: there is no such run, there are too few or too many, or the page cannot be

@@ -14,7 +14,7 @@ from azcore.errors import SettingError
 
 
 def write_result(config: Config, **found: object) -> None:
-    """Write a command's result as one JSON object to the file that `result` names, if any.
+    """Write a command's result as one JSON object to the file in `result`, if set.
 
     Raises:
         SettingError: the file cannot be written.
@@ -26,7 +26,7 @@ def write_result(config: Config, **found: object) -> None:
 
 
 def write_json(path: Path, content: object, where: str) -> None:
-    """Write a file of JSON: atomically, unless it is a link or no file, such as /dev/stdout.
+    """Write a JSON file: atomically, unless it is a link or a special file such as /dev/stdout.
 
     Raises:
         SettingError: it cannot be written, beginning with `where`.
@@ -40,7 +40,7 @@ def write_json(path: Path, content: object, where: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value for JSON: paths become strings, and numbers that are not finite become null."""
+    """A value for JSON: paths become strings, and non-finite numbers become null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Where a training begins: anew, at a checkpoint, with given weights, or as a fork."""
+"""How a training starts: fresh, from a checkpoint, with given weights, or as a fork."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from azcore.storage.table import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """What a run begins with or resumes from; empty: random weights."""
+    """What a run starts from or resumes; empty: random weights."""
 
     checkpoint: str | None = None  # from which Lightning resumes
     weights: Mapping[str, Tensor] | None = None  # to begin with at step 0
@@ -51,14 +51,14 @@ def starting(
     settings: RunSettings,
     terminal: TrainingDisplay,
 ) -> Iterator[Start]:
-    """Finds what the run begins with or resumes from; removes its copies if a later step fails.
+    """Finds what the run starts from or resumes; deletes its copies if a later step fails.
 
     Raises:
         AzcoreError: that cannot be used.
     """
     if config["resume"]:
         run.open()
-        yield _going_on(run, config["resume"], origin, settings, terminal)
+        yield _resumed(run, config["resume"], origin, settings, terminal)
     elif config[FORK]:
         try:
             yield _forking(run, config[FORK], settings, terminal)
@@ -72,14 +72,14 @@ def starting(
         yield Start()
 
 
-def _going_on(
+def _resumed(
     run: RunDirectory,
     resume: str,
     origin: dict[str, Any],
     settings: RunSettings,
     terminal: TrainingDisplay,
 ) -> Start:
-    """A resumed run; if it was stopped before its first checkpoint, it begins again.
+    """A resumed run; if it was stopped before its first checkpoint, it starts again.
 
     Raises:
         CheckpointError: its checkpoint is missing or cannot be used.
@@ -92,7 +92,7 @@ def _going_on(
 
 
 def _beginning_with(path: Path, settings: RunSettings, terminal: TrainingDisplay) -> Start:
-    """A run that begins with another's weights.
+    """A run that starts with another run's weights.
 
     Raises:
         CheckpointError: they cannot be used, or are of another game or network.
@@ -101,15 +101,15 @@ def _beginning_with(path: Path, settings: RunSettings, terminal: TrainingDisplay
     weights, checkpoint = initial_weights(path, settings.game, expected)
     step = checkpoint["global_step"]
     others = of_other_settings(checkpoint, settings.game)
-    told = f"{path}, step {step:,}" + (f",{others}" if others else "")
-    terminal.say(f"begins with the weights of {told}, a fresh optimizer and step 0")
+    source = f"{path}, step {step:,}" + (f",{others}" if others else "")
+    terminal.say(f"starts with the weights of {source}, a fresh optimizer and step 0")
     return Start(weights=weights, first=checkpoint, origin=origin_of(INIT, path, checkpoint))
 
 
 def _forking(
     run: RunDirectory, fork: str, settings: RunSettings, terminal: TrainingDisplay
 ) -> Start:
-    """A new run with a copy of another's state at a checkpoint.
+    """A new run with a copy of another run's state at a checkpoint.
 
     Raises:
         AzcoreError: the other run cannot be resumed or copied.
@@ -117,7 +117,7 @@ def _forking(
     path = checkpoint_of(fork)
     source = find_run(str(path), settings.game.name, FORK)
     if not path.exists():
-        raise CheckpointError(f"fork={fork}: there must be a checkpoint {path}")
+        raise CheckpointError(f"fork={fork}: the checkpoint {path} does not exist")
     _checkpoint_to_go_on_from(source, str(path), settings, terminal)
     checkpoint = read_checkpoint(path)
     run.open_new()
@@ -129,11 +129,11 @@ def _forking(
 def _checkpoint_to_go_on_from(
     run: RunDirectory, resume: str, settings: RunSettings, terminal: TrainingDisplay
 ) -> str | None:
-    """The last checkpoint or the named one; None if the run was stopped before its first.
+    """The last checkpoint or the given one; None if the run was stopped before its first.
 
     Raises:
         CheckpointError: it is truncated or altered, or of another game, network or number of games;
-            or the run cannot go back to it.
+            or the run cannot return to it.
     """
     path = run.last_checkpoint
     goes_back = Path(resume).match("step-*.ckpt")
@@ -141,10 +141,8 @@ def _checkpoint_to_go_on_from(
         path = Path(resume)
     elif not path.exists():
         generations = len(Table(run.metrics, list(METRICS)).rows())
-        if generations > 1:  # one row may be written before its checkpoint
-            raise CheckpointError(
-                f"{path} must be there to resume: the run has made {generations} generations"
-            )
+        if generations > 1:  # the run may write one row before its checkpoint
+            raise CheckpointError(f"resuming needs {path}: the run has {generations} generations")
         terminal.say("no checkpoint yet: the run begins again, with the same seed")
         return None
     checkpoint = read_checkpoint(path)
@@ -152,7 +150,7 @@ def _checkpoint_to_go_on_from(
         require_way_back(run, path, checkpoint)
     if not is_whole(checkpoint):
         raise CheckpointError(
-            f"{path} holds weights alone, so no run can resume from it; init={run.path} begins a "
+            f"{path} holds only weights, so no run can resume from it; init={run.path} begins a "
             "new run with them"
         )
     require_same_run(checkpoint, describe_run(settings.game, settings.network), path)
@@ -166,7 +164,7 @@ def _checkpoint_to_go_on_from(
 
 
 def seconds_trained(checkpoint: dict[str, Any], path: Path) -> float:
-    """The seconds that Lightning's timer has counted.
+    """The seconds counted by Lightning's timer.
 
     Raises:
         CheckpointError: they are not a number.

@@ -1,4 +1,4 @@
-"""`command=train`: starts or resumes a run, and at the end prints what it saved.
+"""`command=train`: starts or resumes a run, and finally prints what it saved.
 
 The loop itself is in `azcore.algorithms.loop`.
 """
@@ -81,10 +81,10 @@ class Interrupted(BaseException):
 
 
 def train(config: Config) -> int:
-    """Train with the composed configuration; 0 when the run reached its end, 130 when interrupted.
+    """Train with the composed configuration. Returns 0 at the run's end, 130 after an interrupt.
 
     Raises:
-        AzcoreError: a setting, file or game cannot be used; nothing saved is lost.
+        AzcoreError: a setting, file or game cannot be used; saved work stays.
     """
     trainer = trainer_settings(config["trainer"])
     _require_here(trainer)
@@ -100,7 +100,7 @@ def train_run(
     display: Callable[..., TrainingDisplay] | None = None,
     objects: Objects = NONE,
 ) -> tuple[RunDirectory, int]:
-    """Train as `train` does; returns also the run's directory.
+    """Train like `train`; also returns the run's directory.
 
     Args:
         config: as composed; `began`, the `time.monotonic()` from which the run counts its time, is
@@ -150,7 +150,7 @@ def train_run(
         with (
             contextlib.suppress(Interrupted),
             contextlib.closing(run),
-            _saying_what_is_kept(run, terminal, name),
+            _reporting_saved_work(run, terminal, name),
             one_error_of_tensorboard(),
             contextlib.ExitStack() as until_the_end,
         ):
@@ -160,7 +160,7 @@ def train_run(
                 from azcore.commands.web import page_beside
 
                 page = after_the_end.enter_context(page_beside(config, run.path, terminal.say))
-            # Read before anything is built: settings cannot ask for more than the checkpoint holds.
+            # Read before building anything: settings must not exceed what the checkpoint holds.
             with starting(run, config, origin, settings, terminal) as start:
                 training = Training(
                     settings=settings,
@@ -196,7 +196,7 @@ def train_run(
 
 
 def is_finished(run: RunDirectory) -> bool:
-    """Whether a run has reached the limit of its own settings, in steps or in time.
+    """Whether a run has reached its own limit, in steps or in time.
 
     Raises:
         AzcoreError: its settings or its checkpoint cannot be read.
@@ -224,7 +224,7 @@ def _conclude(
     name = settings.game.name
     if not run.config.exists():
         terminal.conclude({})
-        terminal.say("interrupted before anything was written")
+        terminal.say("interrupted before the run wrote anything")
         return interrupts.STATUS
     ended = "interrupted" if step is None else "done" if step >= max_steps else "stopped"
     result: dict[str, Any] = {"ended": ended, "max_steps": max_steps}
@@ -234,21 +234,21 @@ def _conclude(
             with replacing(run.result) as file:
                 file.write(json.dumps(result, indent=1) + "\n")
         report = f"report {write_report(run.path, settings.device)}"
-    except Exception as error:  # training is saved, whatever fails in a game's texts
+    except Exception as error:  # saved work is safe, even if a game's text methods fail
         report = no_report(error)
     terminal.conclude(result)
     terminal.say(report)
-    if words := _resignation_in_words(run):
+    if words := _describe_resignation(run):
         terminal.say(words)
     if step is not None:
-        if terminal.rating:  # that no generation's line has shown
+        if terminal.rating:  # not yet shown in a generation's line
             terminal.say(f"rating {terminal.rating}")
         terminal.say(f"weights {run.last_checkpoint}")
         play = f"python -m azcore play {_word('checkpoint', run)}"
         terminal.say(f"play against it with: {play}", as_command=True)
         if step < max_steps:
             longer = "trainer.max_time=DAYS:HOURS:MINUTES:SECONDS"
-            stopped = f"stopped at step {step:,} of {max_steps:,}; {_how_to_go_on(run, name)}"
+            stopped = f"stopped at step {step:,} of {max_steps:,}; {_how_to_resume(run, name)}"
             terminal.say(f"{stopped} {longer}", as_command=True)
         return 0
     terminal.say(f"interrupted, {_what_was_saved(run, name)}", as_command=True)
@@ -256,18 +256,18 @@ def _conclude(
 
 
 def _what_was_saved(run: RunDirectory, name: str) -> str:
-    """What an interrupted run saved, and how to resume it."""
+    """Describe what an interrupted run saved, and how to resume it."""
     path = run.last_checkpoint
     saved = f"saved up to {path}" if path.exists() else "nothing saved"
-    return f"{saved}; {_how_to_go_on(run, name)}"
+    return f"{saved}; {_how_to_resume(run, name)}"
 
 
-def _how_to_go_on(run: RunDirectory, name: str) -> str:
+def _how_to_resume(run: RunDirectory, name: str) -> str:
     return f"resume with: python -m azcore game={name} {_word('resume', run)}"
 
 
 def _word(key: str, run: RunDirectory) -> str:
-    """A run as a setting, quoted for Hydra and a shell where it must be."""
+    """A run as an argument, quoted for Hydra and the shell if needed."""
     word = f"{key}={run.path}"
     if re.search(r"[^\w./+-]", str(run.path)):  # parsed as keys and lists, unless quoted
         quoted = str(run.path).replace("\\", "\\\\").replace('"', '\\"')
@@ -276,7 +276,9 @@ def _word(key: str, run: RunDirectory) -> str:
 
 
 @contextlib.contextmanager
-def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str) -> Iterator[None]:
+def _reporting_saved_work(
+    run: RunDirectory, terminal: TrainingDisplay, name: str
+) -> Iterator[None]:
     """If a game's own code fails or a process is lost, print how to resume the run."""
     try:
         yield
@@ -289,8 +291,8 @@ def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str
         raise
 
 
-def _resignation_in_words(run: RunDirectory) -> str:
-    """The share of wrong resignations, as measured in the latest games played to their end."""
+def _describe_resignation(run: RunDirectory) -> str:
+    """Describe the share of wrong resignations in the latest games played to their end."""
     table = Table(run.metrics, list(METRICS))
     last = next((row for row in reversed(table.rows()) if row.get("resign_false_positives")), None)
     if last is None:
@@ -303,7 +305,7 @@ def _resignation_in_words(run: RunDirectory) -> str:
 def _transcripts(
     config: Config, settings: RunSettings, run: RunDirectory
 ) -> Callable[[list[GameRecord]], None]:
-    """A function that writes the transcripts that the settings ask for, a generation at a time.
+    """A function that writes the requested transcripts, a generation at a time.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -320,7 +322,7 @@ def _transcripts(
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into `Interrupted` while the loop runs; on the main thread alone."""
+    """Turn SIGINT and SIGTERM into `Interrupted` during the loop; on the main thread alone."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -339,7 +341,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _require_here(settings: TrainerSettings) -> None:
-    """Refuse settings of Lightning's Trainer for another machine.
+    """Refuse settings of Lightning's Trainer that this machine cannot meet.
 
     Raises:
         SettingError: this machine has no such accelerator, or too few of them.

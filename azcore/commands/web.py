@@ -1,4 +1,4 @@
-"""`command=web`: a page to play and analyse on, also next to a training run."""
+"""`command=web`: a web page for play and analysis, also next to a training run."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ from azcore.web.shelf import Shelf
 LARGE_ARRAY = 1 << 20  # bytes; a visitor's tree has several of some megabytes
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 _PATIENCE = 5.0  # seconds that the page next to a run has to end
-_MOMENT = 1.0  # seconds in which it ends if it has no visitors
+_MOMENT = 1.0  # seconds until it ends without visitors
 
 
 def serve_page(config: Mapping[str, Any]) -> int:
-    """Serve the page until Ctrl-C or SIGTERM; 130.
+    """Serve the page until Ctrl-C or SIGTERM. Returns 130.
 
     Raises:
         AzcoreError: a setting cannot be used, or the port is taken.
@@ -66,21 +66,21 @@ def serve_page(config: Mapping[str, Any]) -> int:
 
 
 class PageBeside:
-    """The page of a run, in a process of its own.
+    """A run's page, in a separate process.
 
     Args of the constructor:
         process: that serves it.
         is_over: set when the run has ended.
-        address: of the page.
+        address: the page's address.
     """
 
     def __init__(self, process: BaseProcess, is_over: Event, address: str) -> None:
         self._process, self._is_over, self._address = process, is_over, address
 
     def stay(self, say: Callable[[str], None]) -> None:
-        """The run has ended: serve those who are there until they leave, or until a signal.
+        """Keep serving after the run until the visitors leave, or until a signal.
 
-        On another thread than the main one, where no signal arrives, the page does not stay.
+        Off the main thread, where no signal arrives, the page does not stay.
         """
         if threading.current_thread() is not threading.main_thread():
             return
@@ -89,7 +89,7 @@ class PageBeside:
             self._is_over.set()
             self._process.join(_MOMENT)
             if self._process.is_alive():
-                say(f"the page stays until nobody is there, or until Ctrl-C: {self._address}")
+                say(f"the page stays open until everyone leaves, or until Ctrl-C: {self._address}")
             self._process.join()
         finally:
             for number, handler in before.items():
@@ -105,7 +105,7 @@ def page_beside(
     Args:
         config: as composed.
         run: the folder of the current run; the page also has the runs next to it.
-        say: called with the address of the page.
+        say: called with the page's address.
 
     Raises:
         SettingError: a setting cannot be used, or the port is taken.
@@ -167,7 +167,7 @@ def _serve_until_left(
 
 
 def _settings(config: Mapping[str, Any]) -> WebSettings:
-    """The group `web`, with a token if it needs one."""
+    """The group `web`, with a token if needed."""
     settings = web_settings(config)
     if settings.token is None and not settings.is_private:
         return replace(settings, token=secrets.token_hex(12))
@@ -181,7 +181,7 @@ def _serve(
     address: str,
     watch: Callable[[uvicorn.Server], None] | None = None,
 ) -> None:
-    """Serve the page; `watch` runs on a thread of its own meanwhile."""
+    """Serve the page, with `watch` on a separate thread."""
     return_large_arrays()
     app = page(config, settings)
     os.nice(settings.niceness)
@@ -190,15 +190,15 @@ def _serve(
         threading.Thread(target=watch, args=(server,), daemon=True).start()
     if settings.open and _has_display():
         threading.Timer(0.5, webbrowser.open, [address]).start()
-    with contextlib.suppress(KeyboardInterrupt):  # how uvicorn reports that it has shut down
+    with contextlib.suppress(KeyboardInterrupt):  # how uvicorn reports its shutdown
         server.run(sockets=[listening])
 
 
 def return_large_arrays() -> None:
-    """Make glibc return each large array to the system when it is freed, for this process.
+    """Make glibc return each large array of this process to the system when it is freed.
 
     By default, each large array that is freed raises the size from which glibc maps memory, up to
-    32 MB. Smaller ones share heaps, in which the trees of visitors who come and go leave holes.
+    32 MB. Smaller ones share heaps, which the trees of departed visitors fragment.
     """
     with contextlib.suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_ARRAY)
@@ -276,6 +276,6 @@ def _query(**values: object) -> str:
 
 
 def _has_display() -> bool:
-    """Whether there is a desktop to open a browser on."""
+    """Whether there is a desktop with a browser."""
     wanted = "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
     return sys.platform == "darwin" or wanted

@@ -1,8 +1,8 @@
 """Reads the queries of KataGo's JSON analysis protocol; `analysis_server.py` answers them.
 
 A query is one JSON object on one line. The fields, their ranges and the wording of errors are
-KataGo's (docs/Analysis_Engine.md there), so that its clients understand them. What depends on the
-game comes from its contract: settings, named rules, texts of actions, SGF for stones set up.
+KataGo's (its docs/Analysis_Engine.md), so that its clients understand them. Everything that depends
+on the game comes from its contract: settings, named rules, texts of actions, SGF for stones set up.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class QueryError(Exception):
 
     Args:
         message: in KataGo's wording if it has one.
-        name: of the field at fault.
+        name: the name of the field at fault.
     """
 
     def __init__(self, name: str, message: str) -> None:
@@ -109,7 +109,7 @@ def read_query(body: dict[str, Any], base: Game, game_with: Callable[..., Game])
 
 
 class _Reader:
-    """Reads one query field by field, and remembers which it has read."""
+    """Reads one query field by field, and tracks which ones it has read."""
 
     def __init__(self, body: dict[str, Any], base: Game, game_with: Callable[..., Game]) -> None:
         self._body, self._base, self._game_with = body, base, game_with
@@ -206,15 +206,15 @@ class _Reader:
             return {"board_size": sizes[0]}
         height, width = self._base.observation_shape[1:]
         if sizes not in ([None, None], [width, height]):
-            raise QueryError("boardXSize", f"{self._base.name} has one board only")
+            raise QueryError("boardXSize", f"{self._base.name} has only one board")
         return {}
 
     def _rules(self) -> dict[str, Setting]:
-        """The settings that the rules ask for; warns of unsupported ones."""
+        """The settings for the requested rules; warns of unsupported ones."""
         now, given = self._base.named_rules(), self._take("rules")
         if not now:
             if given is not None:
-                self._warnings.append(("rules", f"{self._base.name} has no rules to be named"))
+                self._warnings.append(("rules", f"{self._base.name} has no named rules"))
             return {}
         name = rules_name(given) if isinstance(given, str) else ""
         if name in NAMED_RULES:
@@ -364,7 +364,7 @@ class _Reader:
         return found
 
     def _override(self, query: Query) -> None:
-        """KataGo's settings that have a meaning here."""
+        """KataGo's settings that apply here."""
         given = self._take("overrideSettings")
         if given is None:
             return
@@ -397,7 +397,7 @@ def _sgf(game: Game, stones: list[tuple[int, str]], seat: int) -> str:
     """An SGF game of stones set up, and who is to move.
 
     Raises:
-        QueryError: a stone is on no point of the board.
+        QueryError: a stone is not on a point of the board.
     """
     height, width = game.observation_shape[1:]
     points: tuple[list[str], list[str]] = ([], [])

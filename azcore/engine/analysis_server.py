@@ -1,8 +1,8 @@
 """KataGo's JSON analysis protocol: many queries at once, answered one position after another.
 
-It reads queries while it searches others. Of the waiting positions, the one with the highest
-priority is next, among equals the earliest. At the end of the input it still answers all waiting
-positions, like KataGo.
+It reads queries while it searches others. The waiting position with the highest priority is next;
+among equals, the earliest. At the end of the input it still answers all waiting positions, like
+KataGo.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class AnalysisServer(Server):
             )
             return True
         if not isinstance(body, dict):
-            said = json.dumps(body)[:SHOWN]
-            self._tell({"error": f"Request line was valid json but was not an object: {said}"})
+            shown = json.dumps(body)[:SHOWN]
+            self._tell({"error": f"Request line was valid json but was not an object: {shown}"})
         elif not isinstance(body.get("id"), str):
             self._tell({"error": 'Request must have a string "id" field'})
         else:
@@ -138,7 +138,7 @@ class AnalysisServer(Server):
 
     @property
     def _predictable(self) -> frozenset[str]:
-        """What the network predicts besides policy and value."""
+        """The network's predictions besides policy and value."""
         predictor = self.engine.thinker.predictor
         return frozenset() if predictor is None else predictor.predicts
 
@@ -237,7 +237,7 @@ class AnalysisServer(Server):
 
         tell: Report | None = None if query.report_seconds is None else report
         limits = query.limits(turn, self.engine.settings.num_simulations)
-        with self._changed:  # a termination comes before this or stops what is started here
+        with self._changed:  # a termination arrives before this or stops the search started here
             if position.is_terminated:
                 self._tell(nothing(query, turn))
                 return

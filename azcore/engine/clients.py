@@ -23,7 +23,7 @@ RESIGN, WIN = "resign", "win"
 
 @dataclass(frozen=True, kw_only=True)
 class MoveLimits:
-    """How long a program may think about a move; refuses limits that its protocol lacks."""
+    """Limits on a program's time or work per move; refuses limits that its protocol lacks."""
 
     nodes: int | None = None
     seconds: float | None = None
@@ -43,7 +43,7 @@ class Client(ABC):
         ProgramError: from any method: it crashed, hangs or sent invalid output. Call `close` then.
     """
 
-    takes_positions = True  # whether a game may begin in a position to be set up
+    takes_positions = True  # whether the protocol can set up a position
     name = ""  # the name it reports
 
     @abstractmethod
@@ -131,7 +131,7 @@ class GtpClient(Client):
         answer = [line[1:].lstrip()]
         while following := self._process.receive(deadline):
             if len(answer) == MOST_LINES:
-                raise self._process.fault(f"answers {words!r} without end: {cut(following)}")
+                raise self._process.fault(f"never ends its answer to {words!r}: {cut(following)}")
             answer.append(following)
         return line.startswith("="), "\n".join(answer)
 
@@ -177,12 +177,12 @@ class UsiClient(Client):
         self._process.send(f"position {start}{played}")
         answer = self._ask(self._go, "bestmove", self._limits.timeout).split()
         if len(answer) < 2:
-            raise self._process.fault("named no best move")
+            raise self._process.fault("sent no best move")
         if answer[1] == RESIGN:
             return None
         if answer[1] == WIN and not line.game.can_declare_win(line.state):
             raise self._process.fault(
-                "declares a win, which the rules of this game do not have here"
+                "declares a win, but the rules of this game do not allow it here"
             )
         return _understood(line, answer[1], self._process)
 

@@ -1,4 +1,4 @@
-"""How long to think about a move."""
+"""The time to think about a move."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def read_go(words: list[str], keywords: tuple[str, ...], note: Callable[[str], N
 
     Args:
         words: after `go`.
-        keywords: of this protocol that take a number.
+        keywords: the keywords of this protocol that take a number.
         note: called with a sentence for each invalid number.
     """
     go = GoCommand()

@@ -83,7 +83,7 @@ class GtpServer(Server):
             "kgs-genmove_cleanup": self._genmove_cleanup,
         }
 
-    # -- the conversation -----------------------------------------------------------------------
+    # -- dialogue --------------------------------------------------------------------------------
 
     def _is_quit(self, line: str) -> bool:
         return split(line)[1] == "quit"
@@ -127,7 +127,7 @@ class GtpServer(Server):
         except (Refusal, AzcoreError) as error:
             self._tell_author(error)
             return "?", str(error)
-        except BrokenPipeError:  # the other side is gone
+        except BrokenPipeError:  # the other side has disconnected
             raise
         except Exception as error:  # a bug in azcore: the game can continue
             traceback.print_exc()
@@ -170,7 +170,7 @@ class GtpServer(Server):
             main, period, _ = number(rest, 0), number(rest, 1), whole(rest, 2)
             if min(main, period) < 0:
                 raise Refusal("syntax error: times are 0 or more")
-            self._set_time(TimeSettings(main=main, period=period, stones=1, periods_told=True))
+            self._set_time(TimeSettings(main=main, period=period, stones=1, counts_periods=True))
         else:
             raise Refusal("syntax error: expected none, absolute, canadian or byoyomi")
         return ""
@@ -250,7 +250,7 @@ class GtpServer(Server):
         return text
 
     def _genmove_cleanup(self, words: list[str]) -> str:
-        """A move that captures dead stones before passing, as is usual under area scoring."""
+        """A move that captures dead stones before passing, as is common under area scoring."""
         game = self._game.line.game
         if game.status_of_stones(self._game.line.state) is None:
             raise Refusal(f"{game.name} has no dead stones to capture")
@@ -346,7 +346,7 @@ class GtpServer(Server):
 
     @property
     def _predictable(self) -> frozenset[str]:
-        """What the network predicts besides policy and value."""
+        """The network's predictions besides policy and value."""
         predictor = self.engine.thinker.predictor
         return frozenset() if predictor is None else predictor.predicts
 

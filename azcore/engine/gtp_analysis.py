@@ -18,7 +18,7 @@ UNKNOWN = ("ownershipstdev", "movesownership", "pvvisits", "pvedgevisits")
 
 @dataclass(kw_only=True)
 class Question:
-    """What an analysis should report."""
+    """The requested content of an analysis."""
 
     seat: int | None = None
     seconds: float  # between two lines

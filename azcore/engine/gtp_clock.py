@@ -14,7 +14,7 @@ class TimeSettings:
     main: float
     period: float
     stones: int  # to play in a period
-    periods_told: bool = False  # KGS's byo-yomi: `time_left` counts periods instead of stones
+    counts_periods: bool = False  # KGS's byo-yomi: `time_left` counts periods instead of stones
 
 
 class SeatClock:
@@ -28,7 +28,7 @@ class SeatClock:
 
     def set_left(self, left: float, stones: int) -> None:
         self.left = left
-        self.stones = min(stones, 1) if self.settings.periods_told else stones
+        self.stones = min(stones, 1) if self.settings.counts_periods else stones
 
     def spend(self, seconds: float) -> None:
         """Subtract the time that a move took."""

@@ -26,7 +26,7 @@ from azcore.game import Setting
 from azcore.storage.transcripts import encoding_of
 
 PASS = "pass"
-# The only named set of rules that KataGo and azcore share.
+# The only named rule set that KataGo and azcore share.
 TROMP_TAYLOR = {
     "hasButton": False,
     "ko": "POSITIONAL",
@@ -93,7 +93,7 @@ class GtpGame:
             except GameError as error:
                 raise Refusal(f"unacceptable size: {error}") from error
         elif game.observation_shape[1:] != (size, size):
-            raise Refusal(f"unacceptable size: {game.name} has one board only")
+            raise Refusal(f"unacceptable size: {game.name} has only one board")
         self.clear()
         return ""
 
@@ -130,7 +130,7 @@ class GtpGame:
         game = self.line.game
         if rules := game.named_rules():
             return rules
-        raise Refusal(f"{game.name} has no rules that can be named or set")
+        raise Refusal(f"{game.name} has no named rules")
 
     def _set_rules(self, words: list[str]) -> str:
         """A name that KataGo gives to rules by area, or a JSON object of some of its rules.
@@ -168,7 +168,7 @@ class GtpGame:
         now, settings = self._named_rules(), self.line.game.settings
         for name, value in wanted.items():
             if name not in now:
-                raise Refusal(f"there is no rule {name[:30]!r}, but {', '.join(now)}")
+                raise Refusal(f"the rule must be one of {', '.join(now)}, got {name[:30]!r}")
             if str(value).upper() != str(now[name]).upper() and name not in settings:
                 raise Refusal(f"the rule {name} is always {now[name]}, got {str(value)[:30]!r}")
         changed = {name: value for name, value in wanted.items() if name in settings}
@@ -201,7 +201,7 @@ class GtpGame:
         return True
 
     def with_turn_of(self, seat: int) -> Line:
-        """A copy of the game with this seat to move, after a pass of the other if necessary.
+        """A copy of the game with this seat to move, after the other side passes if necessary.
 
         A game that two passes ended continues without them.
 

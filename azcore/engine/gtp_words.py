@@ -1,4 +1,4 @@
-"""Parsing the words of a GTP command, and refusing invalid ones."""
+"""Parses the words of a GTP command, and refuses invalid ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TERRITORY = ("japanese", "korean", "stonescoring", "ancientterritory")  # scored
 
 
 def seats_by_word(game: Game) -> dict[str, int]:
-    """The seat that each word means: b and w, or the game's own names of seats."""
+    """The seat for each word: b and w, or the game's own seat names."""
     names = [name.lower() for name in game.seat_names]
     seats = {"b": 0, "black": 0, "w": 1, "white": 1}
     seats |= {name[:1]: seat for seat, name in enumerate(names)}

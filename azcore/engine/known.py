@@ -19,14 +19,14 @@ from azcore.storage.books import choose, read_book
 
 @dataclass(frozen=True, kw_only=True)
 class Recalled:
-    """The data on a position."""
+    """The book or tablebase data on a position."""
 
     actions: tuple[int, ...]  # the first is the one to play, unless all are equally good
     value: float | None  # exact, view of the player to move; None: from the book, without values
 
     @property
     def leaves_a_choice(self) -> bool:
-        """Whether a search should choose among the actions: those that keep a draw."""
+        """Whether a search should choose among the actions: several keep a draw."""
         return self.value == 0 and len(self.actions) > 1
 
 
@@ -36,7 +36,7 @@ class Known:
     Args:
         game: the game played.
         settings: name the files, which are opened now.
-        seed: of the moves drawn from the book.
+        seed: the seed of the moves drawn from the book.
 
     Raises:
         AzcoreError: a file cannot be used; the message names it.
@@ -59,11 +59,11 @@ class Known:
                 )
 
     def begin_game(self) -> None:
-        """The book draws other moves in the next game."""
+        """Make the book draw other moves in the next game."""
         self._games += 1
 
     def is_of(self, settings: EngineSettings) -> bool:
-        """Whether settings name the same files and the same use of them."""
+        """Whether settings name the same files, with the same options."""
         return _names(settings) == _names(self._settings)
 
     def recall(
@@ -103,7 +103,7 @@ class Known:
         assert self.book is not None
         try:
             return list(self.book.actions(state))
-        except Exception as error:  # a file was removed or altered, which may raise any error
+        except Exception as error:  # a file was deleted or altered, which may raise any error
             print(f"azcore: continuing without the book: {error!r:.200}", file=sys.stderr)
             self.book = None
             return []
@@ -113,7 +113,7 @@ class Known:
             return None
         try:
             return self.tablebase.solve(state)
-        except GameError as error:  # a damaged file must not lose a game
+        except GameError as error:  # a damaged file must not cost a game
             print(f"azcore: continuing without the tablebase: {error}", file=sys.stderr)
             self.tablebase = None
             return None

@@ -1,4 +1,4 @@
-"""Reading and writing lines, whatever the input: the basis of all protocols."""
+"""Reads and writes lines, whatever the input: the basis of all protocols."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ class Inbox:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there is something to get."""
+        """Whether a line is available."""
         return bool(self._waiting)
 
     def wait(self) -> None:
-        """Wait until there is something to get."""
+        """Wait until a line is available."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting))
 
@@ -107,7 +107,7 @@ class Inbox:
         return item
 
     def fail(self, error: BaseException) -> None:
-        """Make `get` raise this error in its turn; callable from any thread."""
+        """Make `get` raise this error after the lines before it; callable from any thread."""
         self._put(0, error)
 
     def _read(self) -> None:

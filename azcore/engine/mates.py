@@ -1,10 +1,10 @@
 """Proves forced wins: mates in n moves, and mate problems (tsume) in which every move checks.
 
 The search is df-pn (Nagai 2002, "Df-pn Algorithm for Searching AND/OR Trees and Its Applications"):
-the attacker needs one move, the defender is given all, and the next position searched is the one
-that the fewest others can decide. A bound on the plies left is part of every node, so no line
-returns to a position and results do not depend on the path. The bound rises by two until there is
-an answer. A proven line is replayed by the rules, with the history of the game, before it is
+the attacker needs one winning move, the proof must cover all of the defender's, and the search next
+visits the position that the fewest others can decide. A bound on the plies left is part of every
+node, so no line returns to a position and results do not depend on the path. The bound rises by two
+until there is an answer. The rules replay a proven line, with the history of the game, before it is
 reported.
 
 Letters of df-pn, for a node with its player's view: phi, how many positions must still be decided
@@ -25,7 +25,7 @@ LONGEST = 255  # plies of a mate to search for
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """The result of the search of an attack."""
+    """The result of a search for an attack."""
 
     line: tuple[int, ...] | None  # the mate, against the longest defence; None: not proven
     is_refuted: bool = False  # no such mate exists, of any length
@@ -33,7 +33,7 @@ class Proof:
 
 
 class _StoppedError(Exception):
-    """No time is left."""
+    """Time is up."""
 
 
 class _Child(NamedTuple):
@@ -48,7 +48,7 @@ def prove(
     *,
     only_checks: bool,
     most_plies: int = LONGEST,
-    goes_on: Callable[[int], bool],
+    may_continue: Callable[[int], bool],
 ) -> Proof:
     """Look for a forced win of the player to move.
 
@@ -56,10 +56,10 @@ def prove(
         game: the game played; with `only_checks` it must have `is_check`.
         state: not terminal.
         only_checks: whether each of the attacker's actions must give check.
-        most_plies: of the win.
-        goes_on: called with the number of positions searched so far; False to stop.
+        most_plies: the win's maximum length.
+        may_continue: called with the number of positions searched so far; False to stop.
     """
-    search = _Search(game, game.current_player(state), only_checks, goes_on)
+    search = _Search(game, game.current_player(state), only_checks, may_continue)
     try:
         for plies in range(1, most_plies + 1, 2):
             if search.wins(state, plies):
@@ -75,10 +75,10 @@ class _Search:
     """One attack; see `prove`."""
 
     def __init__(
-        self, game: Game, attacker: int, only_checks: bool, goes_on: Callable[[int], bool]
+        self, game: Game, attacker: int, only_checks: bool, may_continue: Callable[[int], bool]
     ) -> None:
         self._game, self._attacker = game, attacker
-        self._only_checks, self._goes_on = only_checks, goes_on
+        self._only_checks, self._may_continue = only_checks, may_continue
         self._children: dict[Hashable, list[_Child]] = {}
         self._numbers: dict[tuple[Hashable, int], tuple[int, int]] = {}  # phi, delta
         self._won: dict[Hashable, int] = {}  # the fewest plies of a proven win
@@ -103,7 +103,7 @@ class _Search:
 
         Args:
             state: the position.
-            key: of the position.
+            key: the position's key.
             left: plies within which the attacker must have won, 1 or more.
             most_phi: limit of phi.
             most_delta: limit of delta.
@@ -144,7 +144,7 @@ class _Search:
         return (0, INFINITE) if wins == attacks else (INFINITE, 0)
 
     def _decide(self, state: Any, key: Hashable, left: int, children: list[_Child]) -> None:
-        """Store what is decided about a position for other bounds, too."""
+        """Store a decided position for other bounds, too."""
         phi, _ = self._numbers[key, left]
         attacks = self._attacks(key)
         if (phi == 0) == attacks:
@@ -161,7 +161,7 @@ class _Search:
         if known is not None:
             return known
         self.positions += 1
-        if not self._goes_on(self.positions):
+        if not self._may_continue(self.positions):
             raise _StoppedError
         needs_check = self._only_checks and self._attacks(key)
         children = []
@@ -212,7 +212,7 @@ class _Search:
         key = self._key(state)
         if (key, left) in known:
             return known[key, left]
-        if not self._goes_on(self.positions):
+        if not self._may_continue(self.positions):
             raise _StoppedError
         found: tuple[int, ...] | None
         if self._attacks(key):
@@ -235,7 +235,7 @@ class _Search:
         return found
 
     def _ways(self, state: Any, left: int) -> list[tuple[int, int]]:
-        """(plies, action) of the attacker's actions that are proven to win in time."""
+        """(plies, action) of the attacker's actions with a proven win in time."""
         ways = []
         for child in self._expand(state, self._key(state)):
             plies = 0 if child.result else self._won.get(child.key, INFINITE)

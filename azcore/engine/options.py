@@ -66,7 +66,7 @@ def plain_name(name: str) -> str:
 
 
 def set_option(options: Mapping[str, Option], words: Sequence[str]) -> None:
-    """Obey `setoption name NAME [value VALUE]`.
+    """Execute `setoption name NAME [value VALUE]`.
 
     Args:
         options: by `plain_name`.
@@ -108,7 +108,7 @@ def simulations_option(settings: EngineSettings, change: Change) -> Option:
 
 
 def overhead_option(name: str, settings: EngineSettings, change: Change) -> Option:
-    """Milliseconds to keep in reserve at each move."""
+    """Milliseconds to reserve for each move."""
     milliseconds = round(1000 * settings.move_overhead)
     return Option(
         name=name,

@@ -61,7 +61,7 @@ class EnginePlayer(Player):
             self._lines[row].play(action)
 
     def choose(self, rows: list[int]) -> list[Decision]:
-        # A copy keeps its rows, so it already knows most of each game.
+        # A copy keeps its games, so it already knows most of each game.
         shares = [
             [r for r in rows if r % len(self._clients) == i] for i in range(len(self._clients))
         ]
@@ -118,7 +118,7 @@ class EnginePlayer(Player):
                 action = client.choose(self._lines[row])
                 decisions[row] = Forfeit(RESIGNATION) if action is None else action
             except ProgramError as fault:
-                if self._is_given_up:  # we ended the program ourselves
+                if self._is_given_up:  # this process ended the program
                     return decisions
                 decisions[row] = Forfeit(str(fault))
                 log.warning("%s: %s", self.name, fault)

@@ -119,6 +119,6 @@ class Follower:
         given.words.append(word)
 
     def _without_past(self, line: Line) -> Line:
-        """A finished game's last position as a starting position, where play may continue."""
+        """A finished game's last position as a starting position, where play can continue."""
         text = self.without_counters(self.game.state_to_text(line.state))
         return line if text is None else Line(self.game, text)

@@ -79,7 +79,7 @@ class PositionServer(Server):
 
     @abstractmethod
     def _claim(self, line: Line) -> str | None:
-        """The answer that claims the end of the game here; None: nothing to claim."""
+        """The answer that claims the end of the game here; None: no claim."""
 
     @abstractmethod
     def _gives_up(self, thought: Thought) -> bool:
@@ -94,7 +94,7 @@ class PositionServer(Server):
         """The text after the score in an analysis line, with a leading space; may be empty.
 
         Args:
-            value: of the score.
+            value: the score's value.
             root: the prediction for the root, None unless `_shows_prediction`.
         """
 
@@ -110,10 +110,10 @@ class PositionServer(Server):
         self._held: str | None = None  # an answer withheld until the GUI asks for it
         self._after_hit: Limits | None = None  # limits after `ponderhit`, while pondering
         self._debug = False
-        self._closed = False  # the other side is gone
+        self._closed = False  # the other side has disconnected
         self._before: EngineSettings | None = None  # if options named another book or tablebase
         self._own_book = True  # whether the book may answer
-        self._failure_is_told = False
+        self._failure_is_reported = False
         self._options = {plain_name(option.name): option for option in self._all_options()}
         self._commands = {
             self.protocol: self._on_hello,
@@ -149,7 +149,7 @@ class PositionServer(Server):
         self._stop_thinking()
 
     def _tell_failure(self, error: Exception) -> None:
-        if not self._failure_is_told:
+        if not self._failure_is_reported:
             self._note(str(error))
 
     def answer(self, line: str) -> bool:
@@ -182,7 +182,7 @@ class PositionServer(Server):
         return word != "quit" and word not in self._commands
 
     def _say(self, text: str) -> None:
-        """Write a text, or record that the other side is gone."""
+        """Write a text, or record that the other side has disconnected."""
         try:
             self.writer.write(text)
         except (OSError, ValueError):
@@ -285,7 +285,7 @@ class PositionServer(Server):
 
     @property
     def line(self) -> Line:
-        """The game given so far."""
+        """The current game."""
         if self._given is None:
             self._given = self._follower.begin(None)
         return self._given.line
@@ -301,7 +301,7 @@ class PositionServer(Server):
             raise
         except AzcoreError as error:
             self._tell_author(error)
-            self._refuse_position(f"{error}; go has no answer until another position arrives")
+            self._refuse_position(f"{error}; go has no move until a valid position arrives")
         else:
             self._is_refused = False
 
@@ -495,5 +495,5 @@ class PositionServer(Server):
             raise
         except AzcoreError as error:
             self._note(str(error))
-            self._failure_is_told = True
+            self._failure_is_reported = True
             raise NotLoadedError(str(error)) from error

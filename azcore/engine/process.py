@@ -1,4 +1,4 @@
-"""Another program that communicates in lines; no call waits forever, whatever it does."""
+"""Another program that communicates in lines; no call waits forever, whatever the program does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ProgramError(Exception):
 
 
 class MissingProgramError(AzcoreError):
-    """A program is not installed; the message says how to get it."""
+    """A program is not installed; the message states how to get it."""
 
 
 def command_of(text: str, install: str | None = None) -> list[str]:
@@ -43,7 +43,7 @@ def command_of(text: str, install: str | None = None) -> list[str]:
         install: how to get the program, for the error.
 
     Raises:
-        MissingProgramError: the program is missing; the message says how to get it.
+        MissingProgramError: the program is missing; the message states how to get it.
     """
     try:
         words = shlex.split(text)
@@ -67,7 +67,7 @@ class Process:
             get its Ctrl-C; for a process with its own group and without a keyboard.
 
     Args:
-        command: the words of its command line, the first one a path.
+        command: the words of its command line; the first is a path.
 
     Raises:
         ProgramError: it cannot be started.
@@ -150,8 +150,8 @@ class Process:
         except queue.Empty:
             if self._passed_over is None:
                 raise self.fault("did not answer in time") from None
-            said = f"sent no answer in time, only: {cut(self._passed_over)}"
-            raise self.fault(said) from None
+            message = f"sent no answer in time, only: {cut(self._passed_over)}"
+            raise self.fault(message) from None
         if line is None:
             self._lines.put(None)  # for the next call
             raise self._ended()

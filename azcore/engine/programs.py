@@ -63,15 +63,15 @@ def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> Engine
     name, rest = words[0], words[1:]
     if name in programs:
         program = build(Program, programs[name], f"programs.{name}")
-        told, more = rest, []
+        given, more = rest, []
     else:
         split = next((i for i, word in enumerate(rest) if "=" not in word), len(rest))
-        told, more = rest[:split], rest[split:]
+        given, more = rest[:split], rest[split:]
         require(bool(more), f"the player {text!r}", "a protocol and a command", text)
         program = Program(protocol=name, command=" ".join(more), level=None, install=None)
-    own = [word.removeprefix("name=") for word in told if word.startswith("name=")]
-    told = [word for word in told if not word.startswith("name=")]
-    limits, options, levels = _read(text, told)
+    own = [word.removeprefix("name=") for word in given if word.startswith("name=")]
+    given = [word for word in given if not word.startswith("name=")]
+    limits, options, levels = _read(text, given)
     command = command_of(program.command, program.install)
     if levels:
         if program.level is None:

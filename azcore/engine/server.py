@@ -46,8 +46,8 @@ class Engine:
     Args:
         load: returns the game and its evaluator; may take seconds.
         search: how to search.
-        settings: of the engine.
-        seed: of the moves drawn from an opening book.
+        settings: the engine's settings.
+        seed: the seed of the moves drawn from an opening book.
     """
 
     name = "azcore"
@@ -104,7 +104,7 @@ class Engine:
         self._thinker.add_done_callback(look)
 
     def begin_game(self) -> None:
-        """Let the book draw other moves from now on; never waits."""
+        """Make the book draw other moves from now on; never waits."""
         thinker = self._thinker
         if thinker.done() and thinker.exception() is None:
             known = thinker.result().known
@@ -120,7 +120,7 @@ class Engine:
     def abandon(self) -> None:
         """Release all callers that wait for loading or search; callable from any thread."""
         with suppress(InvalidStateError):  # loaded
-            self._thinker.set_exception(AbandonedError("quit before all was loaded"))
+            self._thinker.set_exception(AbandonedError("quit before loading finished"))
         self.interrupt()
 
     def game_with(self, old: Game, **settings: Setting) -> Game:
@@ -139,7 +139,7 @@ class Engine:
         ):
             changed = {key: value for key, value in settings.items() if value != old.settings[key]}
             before = {key: old.settings[key] for key in changed}
-            raise GameError(f"the network is for {_in_words(before)}, got {_in_words(changed)}")
+            raise GameError(f"the network is for {_described(before)}, got {_described(changed)}")
         return make(old.name, **new.settings)
 
     def change_game(self, **settings: Setting) -> None:
@@ -194,8 +194,8 @@ class Engine:
         self._thinker.set_result(thinker)
 
 
-def _in_words(settings: dict[str, Setting]) -> str:
-    """Settings as words, such as `board size 9`."""
+def _described(settings: dict[str, Setting]) -> str:
+    """Describe settings, such as `board size 9`."""
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in settings.items())
 
 
@@ -236,11 +236,11 @@ class Server(ABC):
 
         self.engine.on_failure(failed)
         try:
-            goes_on = True
-            while goes_on:
+            must_continue = True
+            while must_continue:
                 line = self._inbox.get()
                 self._is_busy = True
-                goes_on = self._take(line)
+                must_continue = self._take(line)
                 self._is_busy = False
         except (EOFError, AbandonedError):
             pass

@@ -49,7 +49,7 @@ class EngineSettings(Checked, group="engine"):
     log: str | None
 
 
-# What an engine in a terminal or on the page lacks, or has in its own settings.
+# Settings that an engine in a terminal or on the page lacks, or sets itself.
 LEFT_OUT: Mapping[str, Any] = {
     **dict.fromkeys(("protocol", "resign_below", "book", "tablebase", "log")),
     **{"time_share": 1.0, "move_overhead": 0.0, "ponder": False},
@@ -65,7 +65,7 @@ def engine_settings(config: Mapping[str, Any]) -> EngineSettings:
         SettingError: a setting cannot be used.
     """
     search = dict(config["search"])
-    if search["num_simulations"] is None:  # seconds decide
+    if search["num_simulations"] is None:  # the limit is in seconds
         search["num_simulations"] = LARGEST_WHOLE
     own = ("num_simulations", "leaves_per_tree")
     return build_group(EngineSettings, {**config, "search": search}, "engine", LEFT_OUT, own)

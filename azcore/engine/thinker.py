@@ -56,7 +56,7 @@ class Thinker:
         evaluator: evaluates leaves.
         search: how to search; the numbers of simulations and leaves come from `settings`. PUCT
             replaces Gumbel's rule, which needs the number of simulations in advance.
-        settings: of the engine.
+        settings: the engine's settings.
         predictor: makes the predictions that `start` requests; None: no predictions.
     """
 
@@ -111,8 +111,8 @@ class Thinker:
         """
         self.stop()
         played = len(self._actions)
-        goes_on = line.start_text == self._start_text and line.actions[:played] == self._actions
-        if goes_on and not self._restricted:
+        continues = line.start_text == self._start_text and line.actions[:played] == self._actions
+        if continues and not self._restricted:
             for action in line.actions[played:]:
                 self._search.advance(0, action)
         else:
@@ -209,7 +209,7 @@ class Thinker:
         task.stop.set()
         with task.changed:
             task.changed.notify_all()
-        with suppress(RuntimeError):  # interrupted before it has started: it ends at once
+        with suppress(RuntimeError):  # interrupted before its start: it ends at once
             thread.join()
         self._task = self._thread = None
         self._raise_error()
@@ -276,7 +276,7 @@ class Thinker:
         self._recalled = recalled = self._recall(task.limits)
         if recalled is not None:
             if not recalled.leaves_a_choice:
-                return self._told(task, recalled, began, on_report)
+                return self._recalled_thought(task, recalled, began, on_report)
             only = recalled.actions
         self._evaluate_root(only)
         if task.predictions is not None:
@@ -307,7 +307,7 @@ class Thinker:
         limits = task.limits
         share = 1.0 if limits.only_checks else 0.5
 
-        def goes_on(positions: int) -> bool:
+        def may_continue(positions: int) -> bool:
             if task.stop.is_set() or positions * MATE_BYTES > self.settings.memory_mb * 1_000_000:
                 return False
             if limits.seconds is None:
@@ -319,7 +319,7 @@ class Thinker:
             self._state,
             only_checks=limits.only_checks,
             most_plies=plies,
-            goes_on=goes_on,
+            may_continue=may_continue,
         )
 
     def _of_proof(self, task: _Task, proof: Proof, began: float) -> Thought:
@@ -343,17 +343,17 @@ class Thinker:
         )
 
     def _recall(self, limits: Limits) -> Recalled | None:
-        """The data on the root without a search."""
+        """The book or tablebase data on the root."""
         if self.known is None or not (limits.book or limits.tablebase):
             return None
         return self.known.recall(
             self._state, len(self._actions), limits.actions, from_book=limits.book
         )
 
-    def _told(
+    def _recalled_thought(
         self, task: _Task, recalled: Recalled, began: float, on_report: Report | None
     ) -> Thought:
-        """That data as a thought; an endless search waits for `stop` or new limits."""
+        """Recalled data as a thought; an endless search waits for `stop` or new limits."""
         value, action = recalled.value or 0.0, recalled.actions[0]
         thought = Thought(
             state=self._state,
@@ -374,7 +374,7 @@ class Thinker:
 
     def _evaluate_root(self, actions: tuple[int, ...]) -> None:
         """Evaluate the root, so that even the shortest time yields an answer."""
-        if actions or self._restricted:  # edges left out before must come back
+        if actions or self._restricted:  # omitted edges must come back before
             self._search.start(0, self._state)
             self._restricted = bool(actions)
         self._search.begin(0, 0)
@@ -388,7 +388,7 @@ class Thinker:
         room = self._search.room(0)
         if bytes_used(self._search.trees, 0) > self.settings.memory_mb * 1_000_000:
             room = 0
-        if self._search.proof(0):  # nothing is left to search
+        if self._search.proof(0):  # nothing left to search
             room = 0
         batch = min(self.settings.leaves_per_tree, room)
         return batch if left is None else min(batch, left)

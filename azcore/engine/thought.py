@@ -1,4 +1,4 @@
-"""The line of a game, the limits of a search, and what the search found."""
+"""The line of a game, the limits of a search, and its results."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class Limits:
     Without any of them the search continues until `stop`, however full the tree.
     """
 
-    simulations: int | None = None  # new ones, not counting those in the tree
+    simulations: int | None = None  # new ones, without those already in the tree
     seconds: float | None = None  # since the search began, or since `change_limits`
-    depth: int | None = None  # plies of the best variation, or fewer if it is decided by then
+    depth: int | None = None  # plies of the best variation, or fewer if it is decided earlier
     actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
     book: bool = False  # whether an opening book may answer
     tablebase: bool = False  # whether a tablebase may

@@ -63,7 +63,7 @@ class UsiServer(PositionServer):
             self.think(words)
 
     def _solve(self, words: list[str]) -> None:
-        """`go mate`, with milliseconds or `infinite`: prove a mate, or that none exists."""
+        """`go mate`, with milliseconds or `infinite`: prove a mate, or its absence."""
         thinker = self._load()
         self._stop_thinking()
         seconds = None

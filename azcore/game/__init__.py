@@ -1,11 +1,11 @@
 """The contract of a game, and everything that needs only its rules.
 
-Begin at `contract.Game`, which a plugin implements. `facts` holds the fixed properties of a game,
+Start with `contract.Game`, which a plugin implements. `facts` holds the fixed properties of a game,
 `compiled` the faster way to state rules, `board` a position to draw and click, `transcript` the
 content of transcripts, `knowledge` books and tablebases. `registry` finds games, `batch` replays
 many games at once and fills `positions`, `symmetries` maps these, `compilation` runs numba,
-`rule_table` hands rules to kernels, `faults` reports errors in a game's code, and `hangs` rules
-that do not return.
+`rule_table` hands rules to kernels, `faults` reports errors in a game's code, and `hangs` reports
+rules that do not return.
 """
 
 from azcore.game.board import Board, Choice, Layout, Piece, Role

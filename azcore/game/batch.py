@@ -45,20 +45,20 @@ from azcore.game.compiled import (
     STEP,
     RuleFunctions,
 )
-from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS, texts_along
+from azcore.game.contract import OUTCOMES, OUTCOMES_AS_TEXT, texts_along
 from azcore.game.decided import Decided, decide, decide_ends, deciding_kernel, make_line
 from azcore.game.faults import broken_promise, game_faults, raised
 from azcore.game.positions import Paths, Positions
 from azcore.game.rule_table import rule_table
 
-MOVES_SHOWN = 60  # the last ones of a game at fault, some lines of text
+MOVES_SHOWN = 60  # last moves of a faulty game, shown as some lines of text
 
 
 class GameBatch(ABC):
     """B root states of one game; starts with B initial states.
 
-    A batch checks what the game returns, since trees and game records are built on it: a broken
-    promise of `azcore.game` raises a `FaultyGameError`.
+    A batch checks what the game returns, since trees and game records rely on it: a broken promise
+    of `azcore.game` raises a `FaultyGameError`.
     """
 
     _states: Any  # one per row; `get` may copy, queries need not
@@ -115,7 +115,7 @@ class GameBatch(ABC):
 
     @abstractmethod
     def decide(self, paths: Paths, plies: int, out: Decided) -> None:
-        """Write which positions the rules decide, see `azcore.game.decided`.
+        """Find the positions that the rules decide, see `azcore.game.decided`.
 
         Args:
             paths: to positions where the game is not over.
@@ -136,7 +136,7 @@ class GameBatch(ABC):
         """
 
     def _ask(self, rule: str, row: int) -> Any:
-        """What a rule says of the root of `row`."""
+        """The result of a rule for the root of `row`."""
         return getattr(self.game, rule)(self._states[row])
 
     def _fault(self, promise: int, got: object) -> FaultyGameError:
@@ -146,10 +146,10 @@ class GameBatch(ABC):
         return broken_promise(self.game.name, self.game.source_of(rule), got, want)
 
 
-# What `replay` checks in every position: the rule, and what it promises.
+# Checks of `replay` in every position: the rule, and its promise.
 _PROMISES = {
     BAD_PLAYER: ("current_player", "0 or 1"),
-    BAD_OUTCOME: ("outcome", OUTCOMES_IN_WORDS),
+    BAD_OUTCOME: ("outcome", OUTCOMES_AS_TEXT),
     BAD_LEGAL: (
         "legal_action_mask",
         "1 to {game.num_actions} where the game is not over",
@@ -166,20 +166,20 @@ _PROMISES = {
 
 
 def _contiguous(paths: Paths) -> Paths:
-    """The paths as kernels take them."""
+    """The paths in a form for kernels."""
     return Paths(*(np.ascontiguousarray(array, np.int32) for array in paths))
 
 
 def make_batch(game: Game, size: int) -> GameBatch:
-    """The batch for a game, compiled if the game is."""
+    """A batch for a game, compiled if the game is."""
     return CompiledBatch(game, size) if isinstance(game, CompiledGame) else PlainBatch(game, size)
 
 
 def after_moves(game: Game, state: Any, actions: Sequence[int]) -> str:
-    """The moves of a game and the board that they lead to, to be told with a fault.
+    """The moves of a game and the resulting board, to report with a fault.
 
     Args:
-        game: whose texts may be at fault as well; then there is nothing to show.
+        game: whose texts may be faulty as well; the result is then empty.
         state: in which the game began.
         actions: its plies.
     """
@@ -261,7 +261,9 @@ class PlainBatch(GameBatch):
         planes = np.asarray(game.observation(state))
         if planes.shape != game.observation_shape:
             raise self._fault(BAD_PLANES, f"{planes.dtype} {planes.shape}")
-        with np.errstate(invalid="ignore"):  # NaN and infinity become some byte; caught below
+        with np.errstate(
+            invalid="ignore"
+        ):  # NaN and infinity become arbitrary bytes, detected below
             out.observations[row] = planes
         same = out.observations[row] == planes
         if not same.all():
@@ -291,7 +293,7 @@ class CompiledBatch(GameBatch):
         self._line: Any = None  # scratch of `decide`
 
     def _functions(self, keys: bool) -> Any:
-        """The rules as the kernel takes them; the key rule is compiled only if it is wanted."""
+        """The rules for the kernel; compiles the key rule only if needed."""
         if config.DISABLE_JIT:
             return self._compiled.rule_functions
         if keys not in self._tables:
@@ -299,7 +301,7 @@ class CompiledBatch(GameBatch):
         return self._tables[keys]
 
     def _code_of(self, plain: Any, kernel: Any, *arguments: Any) -> Any:
-        """What runs over the rules: a kernel for these states, or plain Python if interpreted."""
+        """The loop over the rules: a kernel for these states, or plain Python if interpreted."""
         if config.DISABLE_JIT:
             return plain
         return code_for(kernel(self._compiled.state_type), *arguments)
@@ -307,7 +309,7 @@ class CompiledBatch(GameBatch):
     def _raised_in(
         self, loop: Any, arguments: tuple[Any, ...], error: Exception
     ) -> FaultyGameError:
-        """The fault of the rule that raised in a loop over the rules, as `at` has it."""
+        """The fault of a rule that raised in a loop over the rules, at the place `at`."""
         written = self._compiled.source_of
         as_written = RuleFunctions(*map(written, RuleFunctions._fields))
         again = partial(loop, as_written, *arguments)
@@ -328,7 +330,7 @@ class CompiledBatch(GameBatch):
         self._ask("step", row, int(action))
 
     def _ask(self, rule: str, row: int, action: int = 0) -> Any:
-        """What a rule says, by a kernel: given a single state, numba takes 15 µs to read it."""
+        """A rule's result, by a kernel over all states: numba takes 15 µs to read a single one."""
         if not 0 <= row < self.size:
             raise IndexError(f"a batch of {self.size} states has no row {row}")
         functions, place = self._functions(False), RuleFunctions._fields.index(rule)
@@ -425,6 +427,6 @@ _GOT = {
     BAD_PLAYER: "{}",
     BAD_OUTCOME: "{}",
     BAD_LEGAL: "{} legal actions",
-    BAD_ORDER: "action {} out of its place",
+    BAD_ORDER: "action {} out of order",
     BAD_LENGTH: "False after {} plies",
 }

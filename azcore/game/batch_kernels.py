@@ -1,4 +1,4 @@
-"""Compiled code of batches: asks a rule, plays moves and replays paths for many states at once."""
+"""Compiled code of batches: calls a rule, plays moves and replays paths for many states at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from azcore.game.compiled import (
 from azcore.game.positions import Positions, paths_type
 from azcore.game.rule_table import RULE_SOURCES, rules_of
 
-# Promises of a game, as the numbers by which kernels report one that is broken.
+# Promises of a game, as the numbers by which kernels report a broken one.
 _BAD = range(1, 9)
 BAD_PLAYER, BAD_OUTCOME, BAD_LEGAL, BAD_ORDER, BAD_LENGTH, BAD_FORM, BAD_PLANES, BAD_KEY = _BAD
 
@@ -48,14 +48,14 @@ def _ask_rule_from_table(table: Any, states: Any, row: Any, place: Any, action: 
 
 @register_jitable
 def ask_rule(rules: Any, states: Any, row: Any, place: Any, action: Any) -> int:
-    """What a rule without buffers says of one state, or `step`.
+    """Call `step`, or a rule without buffers, on one state.
 
     Args:
         rules: `RuleFunctions`.
         states: of a batch.
         row: the state.
         place: of the rule in `RuleFunctions`.
-        action: to play; only `step` takes it.
+        action: to play; only `step` uses it.
     """
     state = states[row]
     answer = 0
@@ -137,7 +137,7 @@ def replay_paths(
         rules: `RuleFunctions`.
         states: the roots.
         scratch: a buffer for one state.
-        max_length: a leaf this many plies away must be terminal: there is no room for longer paths.
+        max_length: a leaf this many plies away must be terminal: longer paths do not fit.
         at: int64 [3], written: the current row, the current rule as an index into `RuleFunctions`,
             and the invalid value that a rule returned.
         paths: `Paths`.

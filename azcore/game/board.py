@@ -1,19 +1,19 @@
-"""What `Game.board` returns: a position as plain data, to be drawn and clicked.
+"""The result of `Game.board`: a position as plain data, to draw and click.
 
-`Layout` is what stays the same through a game, `Board` one position on it. Both check themselves.
-azcore draws them (`azcore/pictures`) and takes the mouse; a game ships no code for any page.
+`Layout` is constant through a game, `Board` is one position on it. Both check themselves. azcore
+draws them (`azcore/pictures`) and handles the mouse; a game ships no code for any page.
 
-Places are named by column and row, as in the game's own notation: `e4`, `D4`, `7g`. An action is
-made by a path of one or more *clicks*, and a click is the name of
+The name of a place is its column and row, as in the game's own notation: `e4`, `D4`, `7g`. A path
+of one or more *clicks* makes an action, and a click is the name of
 
 * a place: `e2`;
 * a kind of piece in the hand of the player to move, after a star: `*P`;
-* a choice of the layout: a button such as `pass` where a path begins with it, otherwise a question
-  asked once the clicks before it are made, such as what a pawn becomes.
+* a choice of the layout: a button such as `pass` where a path begins with it, otherwise an answer
+  to the question after the clicks before it, such as what a pawn becomes.
 
-No path is the beginning of another, so it is always clear when an action is complete:
+No path is a prefix of another, so it is always clear when an action is complete:
 
-    b2      a stone is put down      ("b2",)
+    b2      place a stone            ("b2",)
     e7e8q   a pawn becomes a queen   ("e7", "e8", "q")
     P*5e    a pawn is dropped        ("*P", "5e")
     pass                             ("pass",)
@@ -41,8 +41,8 @@ class Role:
     """A kind of piece.
 
     Args:
-        name: in words, lower case: `knight`.
-        letter: one to three characters for those who prefer letters: `N`, `+P`.
+        name: in lower case: `knight`.
+        letter: one to three characters, for people who prefer letters: `N`, `+P`.
         art: the name of a drawing of `azcore/pictures`, such as `stone`, `staunton-knight` and
             `koma-rook`. Empty or unknown: a disc with the letter.
         promoted: whether it is drawn as a promoted piece.
@@ -62,7 +62,7 @@ class Role:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A button, or an answer to a question: what it says, and the role whose drawing it shows."""
+    """A button, or an answer to a question: its text, and the role whose drawing it shows."""
 
     words: str
     role: str | None = None
@@ -73,7 +73,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What all boards of a game have in common, as the first player sees it.
+    """The common part of all boards of a game, as the first player sees it.
 
     Args:
         kind: pieces stand in `cells`, or on the `points` where lines cross.
@@ -82,11 +82,11 @@ class Layout:
         colours: of the two seats' pieces, each one of `COLOURS`.
         roles: kinds of pieces by a short name, which pieces, hands and choices refer to.
         surface: one of `SURFACES`; `rack` is an upright board with holes.
-        labelled: the sides on which labels stand, of `SIDES`.
+        labelled: the sides with labels, of `SIDES`.
         stars: places marked for orientation; of a cell, its lower right corner is.
         hand: roles that may be held in hand, in the order in which they are shown.
         choices: buttons and answers by the name that paths of clicks contain.
-        facing: whether pieces point at the opponent, so that those of the far player are turned.
+        facing: whether pieces point at the opponent, so that those of the far player are rotated.
 
     Raises:
         GameError: the text names the value got and the value wanted.
@@ -173,11 +173,11 @@ class Board:
         pieces: at most one on a place.
         to_move: the seat to move; None: the game is over.
         actions: the path of clicks of each legal action.
-        hands: for each seat, how many of each role it holds; roles that it lacks may be left out.
-        last: places of the last action, the one where it ended last; empty if there was none.
-        check: places of pieces under attack that the player to move has to see, such as a king.
-        marks: places that the end turns on, such as a winning line.
-        note: what the board does not show, in a few words, such as prisoners.
+        hands: for each seat, how many of each role it holds; absent roles may be missing.
+        last: places of the last action, with its end last; empty if there was none.
+        check: places of attacked pieces to show to the player to move, such as a king.
+        marks: places that explain the end, such as a winning line.
+        note: a few words on what the board does not show, such as prisoners.
 
     Raises:
         GameError: the text names the value got and the value wanted.
@@ -251,7 +251,7 @@ class Board:
                 longer = beginnings[path]
                 _refuse(
                     f"the path of action {action}",
-                    "no beginning of another",
+                    "no prefix of another",
                     f"{path}, which {self.actions[longer]} of action {longer} begins with",
                 )
 
@@ -261,7 +261,7 @@ def _refuse(what: str, want: str, got: object) -> NoReturn:
 
 
 def _shown(value: object) -> str:
-    """A value, cut short; a sentence about values as it is."""
+    """A value, shortened; a sentence about values as it is."""
     text = value if isinstance(value, str) and " " in value else repr(value)
     return text if len(text) <= 120 else f"{text[:110]}..."
 

@@ -1,4 +1,4 @@
-"""How azcore compiles with numba: once per version of the sources, safely shared by processes.
+"""azcore's use of numba: compiles once per version of the sources, safely across processes.
 
 numba caches compiled functions on disk, so a second start takes only seconds. This module fixes
 three traps of that cache:
@@ -9,11 +9,11 @@ three traps of that cache:
   compiled by two processes may get one name, and a third process that loads both then runs the
   wrong code or crashes. We name them by a digest of the fields, the same in every process.
 * Processes that start together would each compile the same functions. Here the first to need one
-  compiles it while the others wait, and they load what it has compiled.
+compiles it while the others wait, and they load its code.
 
 The cache is in `azcore` in NUMBA_CACHE_DIR, or in `numba` of the user's cache directory, or else in
 a private folder of the temporary directory. numba unpickles what it finds there, so nobody else may
-write to it. Code that cannot be loaded or kept is compiled all the same, and a sentence names the
+write to it. If code cannot be loaded or saved, azcore compiles it anyway, and a message names the
 folder.
 """
 
@@ -68,26 +68,26 @@ def compiled(
     dispatcher = None if directory is None else _cached(function, directory)
     if dispatcher is None:
         dispatcher = njit(nogil=True)(function)
-    if signature:  # compiled here and now, and for nothing else later
+    if signature:  # compiled now, for this call alone
         dispatcher.compile(signature)
         dispatcher.disable_compile()
     return dispatcher
 
 
 def _cached(function: Callable[..., Any], directory: Path) -> Any:
-    """A dispatcher that keeps its code in a directory; None: it cannot."""
+    """A dispatcher that saves its code in a directory; None: it cannot."""
     with global_compiler_lock:  # of this process: numba's setting is for all threads
         before = config.CACHE_DIR
         config.CACHE_DIR = str(directory)
         try:
             dispatcher: Any = njit(nogil=True, cache=True)(function)
-        except RuntimeError:  # numba finds no place that it can write to
+        except RuntimeError:  # numba finds no writable place
             dispatcher = None
         finally:
             config.CACHE_DIR = before
-    # It looks for other places by itself, which are no caches of ours.
+    # It would look for other places, which are not our caches.
     if dispatcher is None or directory not in Path(dispatcher._cache.cache_path).parents:
-        _report(f"compiled code cannot be kept in {directory}, and is compiled at each start")
+        _report(f"cannot save compiled code in {directory}; azcore compiles it at each start")
         return None
     _seal(dispatcher._cache._cache_file)
     _compile_in_turn(dispatcher, directory)
@@ -95,7 +95,7 @@ def _cached(function: Callable[..., Any], directory: Path) -> Any:
 
 
 def _seal(file: Any) -> None:
-    """Let numba's file of code end with a digest: damaged machine code would end the process."""
+    """Make numba's file of code end with a digest: damaged machine code would crash the process."""
     dump = file._dump
 
     def dump_with_digest(thing: object) -> bytes:
@@ -176,10 +176,10 @@ _lock: IO[str] | None = None  # that this process holds; used under numba's own 
 
 
 def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
-    """Let no other process compile this function meanwhile; what is there is just loaded.
+    """Keep other processes from compiling this function meanwhile; load it if they already did.
 
-    A function compiles those that it calls: a process takes the outermost one's lock alone, so two
-    processes cannot wait for each other, and may both compile what two functions call.
+    A function compiles those that it calls: a process takes only the outermost one's lock, so two
+    processes cannot wait for each other, but may both compile a shared callee.
     """
     load, compile_now = dispatcher._cache.load_overload, dispatcher.compile
     save = dispatcher._cache.save_overload
@@ -190,14 +190,15 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 save(signature, data)
         except Exception as error:  # a full disk, or an index that is damaged
-            _report(f"compiled code cannot be kept in {directory}: {_reason(error)}")
+            _report(f"cannot save compiled code in {directory}: {_reason(error)}")
 
     def load_whole(signature: Any, context: Any) -> Any:
         try:
             return load(signature, context)
         except Exception as error:  # unpickling raises anything
             _report(
-                f"compiled code in {directory} is damaged and is compiled again: {_reason(error)}"
+                f"compiled code in {directory} is damaged, so azcore compiles it again: "
+                f"{_reason(error)}"
             )
             with suppress(OSError):
                 os.unlink(dispatcher._cache._cache_file._index_path)
@@ -211,9 +212,9 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
                 _lock = (directory / f"{dispatcher.__name__}.lock").open("w")
                 fcntl.flock(_lock, fcntl.LOCK_EX)
             except OSError as error:
-                _report(f"compiled code cannot be kept in {directory}: {_reason(error)}")
+                _report(f"cannot save compiled code in {directory}: {_reason(error)}")
                 return None
-            found = load_whole(signature, context)  # if another process has compiled it by now
+            found = load_whole(signature, context)  # if another process has compiled it meanwhile
         return found
 
     def compile_in_turn(signature: Any) -> Any:
@@ -232,11 +233,11 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
     dispatcher.compile = compile_in_turn
 
 
-_reported = False  # whether a sentence has named a cache
+_reported = False  # whether a message has named a cache
 
 
 def _report(sentence: str) -> None:
-    """Print a sentence about a cache, once; processes that this one starts do not repeat it."""
+    """Print a message about a cache, once; child processes do not repeat it."""
     global _reported
     if not _reported and multiprocessing.parent_process() is None and sys.stderr is not None:
         print(f"azcore: {sentence}", file=sys.stderr)
@@ -251,7 +252,7 @@ def _reason(error: Exception) -> str:
 def _cache_directory(sources: tuple[str, ...], checks_bounds: bool = False) -> Path | None:
     """The directory for code compiled from the current content of these files; None: none."""
     digest = hashlib.sha256(b"each file ends with its digest")
-    digest.update(b"bounds" * checks_bounds)  # a setting that numba's own index leaves out
+    digest.update(b"bounds" * checks_bounds)  # a setting that numba's own index ignores
     for source in sources:
         digest.update(Path(source).read_bytes())
     base = _writable_base()
@@ -263,7 +264,7 @@ def _cache_directory(sources: tuple[str, ...], checks_bounds: bool = False) -> P
         os.utime(directory)
         _delete_old_versions(base)
     except OSError as error:
-        _report(f"compiled code cannot be kept in {directory}: {_reason(error)}")
+        _report(f"cannot save compiled code in {directory}: {_reason(error)}")
         return None
     return directory
 
@@ -291,32 +292,32 @@ def _holds_code_alone(folder: Path) -> bool:
 
 
 def user_caches() -> Path:
-    """The folder of what this person's programs have found and could find again."""
+    """The user's folder for caches, which programs can always rebuild."""
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 
 
 def _writable_base() -> Path | None:
-    """The folder of compiled code; None: no folder for it can be written."""
+    """The folder of compiled code; None: no folder is writable."""
     wanted = Path(config.CACHE_DIR or user_caches() / "numba") / "azcore"
     with suppress(OSError):
         wanted.mkdir(parents=True, exist_ok=True)
-        # As another user, perhaps by sudo, we do not run what the owner of this home has kept.
+        # As another user, perhaps by sudo, do not run what the owner of this home has cached.
         is_trusted = bool(config.CACHE_DIR) or wanted.stat().st_uid == os.geteuid()
         if is_trusted and os.access(wanted, os.W_OK):
             return wanted
-    # Anybody knows this name and can take it, with a folder or a link of his own.
+    # Anybody knows this name and can take it first, with a folder or a link.
     place = Path(tempfile.gettempdir()) / f"azcore-numba-{os.getuid()}"
     try:
         with suppress(FileExistsError):
             place.mkdir(mode=0o700)
         state = place.lstat()
         if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
-            if stat.S_IMODE(state.st_mode) == 0o755:  # as it was made before it was private
+            if stat.S_IMODE(state.st_mode) == 0o755:  # its mode from before it was private
                 place.chmod(0o700)
             if not place.lstat().st_mode & 0o077:
                 return place
         why = f"{place} is not a private folder of this user"
     except OSError as error:
         why = f"{place}: {_reason(error)}"
-    _report(f"compiled code cannot be kept, neither in {wanted}, nor in {why}")
+    _report(f"cannot save compiled code in {wanted}, nor in {why}")
     return None

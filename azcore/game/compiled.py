@@ -24,7 +24,7 @@ from azcore.game.keys import KEY_BITS, state_key
 class Rules:
     """The rules of a compiled game: plain functions over its state, scalars in and out.
 
-    They are compiled with the signatures below, so they may use what numba supports: integers,
+    numba compiles them with the signatures below, so they may use what it supports: integers,
     loops, record fields and nested arrays. A helper they call must be decorated with
     `numba.extending.register_jitable` and lie in the game's folder. `azcore.bits` has what
     bitboards need. With NUMBA_DISABLE_JIT=1 they run as ordinary Python.
@@ -38,7 +38,7 @@ class Rules:
     outcome: Callable[[Any], int]  # (terminal state) -> -1, 0 or +1, view of seat 0
     observe: Callable[[Any, Any], None]  # (state, uint8 [C, H, W] holding zeros)
     # (state) -> any 64 bits, signed or not: `Game.position_key`. None: a hash of the whole state,
-    # which fits if the state holds nothing about the path to a position.
+    # which is correct if the state holds nothing about the path to a position.
     position_key: Callable[[Any], int] | None = None
 
 
@@ -116,7 +116,7 @@ class CompiledGame(Game):
 
     @property
     def rule_functions(self) -> RuleFunctions:
-        """The rules as a Python loop calls them."""
+        """The rules for a Python loop."""
         rules = self.rules
         return RuleFunctions(
             current_player=rules.current_player,
@@ -155,9 +155,9 @@ class CompiledGame(Game):
             raise faults.raised(self.name, written, error, again) from error
 
     def check_bounds(self) -> None:
-        """Compile rules that raise IndexError where they leave an array.
+        """Compile rules that raise IndexError at a bad array index.
 
-        Only where nothing of the game is compiled yet: numba compiles a helper once for a process.
+        Call it before anything of the game is compiled: numba compiles a helper once per process.
         """
         before, config.BOUNDSCHECK = config.BOUNDSCHECK, 1
         _ = self.rules, self.key_rule
@@ -208,7 +208,7 @@ class CompiledGame(Game):
 
     @property
     def has_position_key(self) -> bool:
-        return True  # a hash of the state if the rules have none; the answer compiles nothing
+        return True  # a hash of the state if the rules have none; needs no compilation
 
     def position_key(self, state: Any) -> int:
         return int(self.key_rule(state)) & KEY_BITS

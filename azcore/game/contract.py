@@ -5,7 +5,7 @@ does the rest. There are two ways to state the rules, and azcore treats them ali
 
 * `CompiledGame`: the state is a NumPy record and the rules are six plain functions over it (and an
   optional seventh), which azcore compiles with numba and calls for many positions at once.
-* `Game`: the state is any Python object. Slower, same results.
+* `Game`: the state is any Python object. This is slower, with the same results.
 
 `facts.Facts` holds the fixed properties of a game (sizes, names, symmetries). This file names no
 game: the folder `games` holds examples of both kinds, and docs/new-game.md explains how to write
@@ -30,8 +30,8 @@ from azcore.game.knowledge import Book, Tablebase
 from azcore.game.transcript import TranscriptFormat
 
 OUTCOMES = (-1, 0, 1)
-OUTCOMES_IN_WORDS = "-1, 0 or +1"
-PLAIN_FORM = "_plain"  # ends the name of a game that states another's rules without compiling
+OUTCOMES_AS_TEXT = "-1, 0 or +1"
+PLAIN_FORM = "_plain"  # suffix of a game that states another's rules without compiling
 
 
 class Game(ABC):
@@ -98,10 +98,10 @@ class Game(ABC):
         return {"name": self.name, "version": self.version, "settings": dict(self.settings)}
 
     def is_played_as(self, identity: Mapping[str, Any]) -> bool:
-        """Whether weights for the game of this identity can play this one.
+        """Whether weights for the game of this identity can play this game.
 
         That is the same game, or its other form: `NAME_plain`, with the same version and settings,
-        states the rules of NAME once more, with the same actions and planes.
+        states the rules of NAME again, with the same actions and planes.
         """
         name = str(identity["name"]).removesuffix(PLAIN_FORM)
         same = name == self.name.removesuffix(PLAIN_FORM)
@@ -111,8 +111,8 @@ class Game(ABC):
     def require_received(cls, settings: Mapping[str, Any]) -> None:
         """Refuse settings that come from a file, such as a game record, before a game has them.
 
-        Anybody may have written the file. A game whose constructor refuses whatever would take
-        much time or memory, or would be more than data, needs nothing here.
+        Anybody may have written the file. A game whose constructor refuses everything that costs
+        much time or memory, or is more than data, need not override this.
 
         Args:
             settings: those from the file, perhaps not all.
@@ -142,10 +142,10 @@ class Game(ABC):
     def start_states(self) -> Sequence[Any]:
         """The states in which games of self-play begin, each as likely as the others; optional.
 
-        A game that is played in several ways, such as with several board sizes, learns them all in
-        one run. Matches begin in the initial state, and so does self-play unless a game overrides
-        this; `selfplay.starts` and `arena.starts` win over both. A start is the position that its
-        text says, without history; either seat may be to move, and the game is not over.
+        So one run learns a game with variants, such as several board sizes. Matches begin in the
+        initial state, and so does self-play unless a game overrides this; `selfplay.starts` and
+        `arena.starts` override both. A start is the position in its text, without history; either
+        seat may be to move, and the game is not over.
         """
         return [self.initial_state()]
 
@@ -185,16 +185,16 @@ class Game(ABC):
 
         Equal keys after the same number of actions mean: the same player to move, the same legal
         actions, the same end and outcome now, and the same game from here on, whatever the path to
-        the position. The key may leave out the number of actions played. It may also leave out
-        differences that only a rule about earlier positions can see (repetition, superko), unless
-        that rule forbids an action or ends the game in this very position. If positions share a key
-        in spite of such a difference, `step` must accept, with any result, an action that the rule
-        forbids or that follows an end by the rule.
+        the position. The key may omit the number of actions played. It may also omit differences
+        that only a rule about earlier positions can see (repetition, superko), unless that rule
+        forbids an action or ends the game in this very position. If positions share a key in spite
+        of such a difference, `step` must accept, with any result, an action that the rule forbids
+        or that follows an end by the rule.
 
         The network may see the path to a position in its planes. Positions with equal keys share
         the evaluation of the one met first.
 
-        None, for every state: the game has no such key.
+        None, for every state: the game has no key.
         """
         return None
 
@@ -206,9 +206,9 @@ class Game(ABC):
     def ownership(self, state: Any) -> npt.NDArray[np.int8] | None:
         """Who owns each cell of a terminal state, view of seat 0; optional.
 
-        A network that also learns to predict it learns from each cell of a game who won it, and not
-        only who won the game (Wu 2019, section 4.1). The cells are those of an observation, and lie
-        alike for both players: a game that turns the board with the player to move leaves this out.
+        A network that also predicts ownership learns from every cell of a game, not only from its
+        winner (Wu 2019, section 4.1). The cells are those of an observation, in the same order for
+        both players: a game that rotates the board for the player to move cannot state it.
 
         Returns:
             int8 [H, W]: +1 seat 0, 0 nobody, -1 seat 1. None: not known at this end.
@@ -227,7 +227,7 @@ class Game(ABC):
         """How far seat 0 is ahead in pieces, in any state: the `lead` of their worth. Optional.
 
         Pieces in hand count, and kings do not.
-        Unlike a score it need not agree with the outcome: who is mated may have had more.
+        Unlike a score it need not agree with the outcome: a mated player may be ahead.
 
         Returns:
             -1 to 1; 0 where nobody has any.
@@ -252,15 +252,15 @@ class Game(ABC):
     def can_declare_win(self, state: Any) -> bool:
         """Whether the player to move may end the game by declaring a win, without an action.
 
-        Some games allow such a claim and leave it to the player, for example when a king has
-        entered the far camp. The default is False.
+        Some games allow such a claim, for example when a king has entered the far camp. The default
+        is False.
         """
         return False
 
     def is_check(self, state: Any) -> bool:
         """Whether the player to move is in check: a threat to end the game, which must be met.
 
-        A search for mates looks at checks alone, see `azcore.engine.mates`. The default is False,
+        A search for mates considers only checks, see `azcore.engine.mates`. The default is False,
         for games without such a notion.
         """
         return False
@@ -270,19 +270,19 @@ class Game(ABC):
         """Whether the game states `is_check`."""
         return type(self).is_check is not Game.is_check
 
-    # -- what others know of the game -----------------------------------------------------------
+    # -- outside knowledge -----------------------------------------------------------------------
 
     def opening_book(self, path: Path) -> Book | None:
-        """The book in a file of a format of this game's own; optional.
+        """The book in a file of one of this game's own formats; optional.
 
         azcore itself makes books of positions with moves (EPD), of the game's transcripts and of
         game records.
 
         Returns:
-            None: the file is of no such format, by its name.
+            None: by its name, the file has another format.
 
         Raises:
-            GameError: it cannot be used; whoever sent it may not mean well.
+            GameError: it cannot be used; its sender may be malicious.
         """
         return None
 
@@ -318,7 +318,7 @@ class Game(ABC):
         outcome = self.outcome(state)
         if outcome not in OUTCOMES:
             raise faults.broken_promise(
-                self.name, self.source_of("outcome"), outcome, OUTCOMES_IN_WORDS
+                self.name, self.source_of("outcome"), outcome, OUTCOMES_AS_TEXT
             )
         return {1: won, 0: draw, -1: lost}[outcome]
 
@@ -331,7 +331,7 @@ class Game(ABC):
         return self.result_text(state) if self.is_terminal(state) else None
 
     def status_of_stones(self, state: Any) -> Mapping[str, list[str]] | None:
-        """Stones that count as `alive`, `dead` and in `seki` if the game stopped here.
+        """Stones that would be `alive`, `dead` or in `seki` if the game stopped here.
 
         Each status has a list of lines, one line with the points of each chain. None: the game has
         no such status.
@@ -346,7 +346,7 @@ class Game(ABC):
         return {}
 
     def handicap_actions(self, count: int) -> list[int]:
-        """The actions that place `count` handicap stones of the first seat, by the game's custom.
+        """The actions that place `count` handicap stones of the first seat, by custom.
 
         Raises:
             GameError: custom has no such handicap.
@@ -386,10 +386,10 @@ class Game(ABC):
     def swap_colours(self, text: str) -> str | None:
         """The text of the position with the seats exchanged, to move and all; optional.
 
-        `text` is one of `state_to_text`. Whoever is to move there must see the same as before and
-        have the same actions, by which the kit finds an observation from the wrong view. A game
-        that turns the board with the player to move turns it here too. None, for every text: the
-        seats are too different, or the observation tells them apart.
+        `text` is one of `state_to_text`. The player to move there must see the same as before and
+        have the same actions, by which the kit detects an observation from the wrong view. A game
+        that rotates the board for the player to move rotates it here too. None, for every text: the
+        seats are too different, or the observation distinguishes them.
         """
         return None
 
@@ -405,7 +405,7 @@ class Game(ABC):
     def board(self, state: Any) -> Board | None:
         """The position as plain data, from which azcore draws it and takes clicks; optional.
 
-        None, for every state: azcore shows what `render` gives, beside a list of legal actions.
+        None, for every state: azcore shows the text of `render`, with a list of legal actions.
         """
         return None
 
@@ -424,7 +424,7 @@ class Game(ABC):
 
 
 def lead(own: float, other: float) -> float:
-    """(own - other) / (own + other) of what two sides have, none of it negative; 0 of nothing."""
+    """(own - other) / (own + other) of two sides' non-negative sums; 0 if both are 0."""
     return (own - other) / (own + other) if own + other > 0 else 0.0
 
 

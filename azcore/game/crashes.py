@@ -1,4 +1,4 @@
-"""Rules that end the process by a signal: a shell beside it says so, since nothing here can.
+"""Reports when rules end the process by a signal: a shell does it, since the process cannot.
 
 Compiled rules may write anywhere. Python's `faulthandler` writes to a pipe where the process was;
 the shell reads it, prints one sentence on standard error, and ends with the process in any case.
@@ -13,19 +13,19 @@ import sys
 from contextlib import suppress
 
 CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
-# Its input: "Fatal Python error: Segmentation fault", then lines, of which the innermost place is
-# first: "  File "rules.py", line 3 in step".
-# The shell that stays is orphaned, since this process may count or kill its children.
+# The shell's input: "Fatal Python error: Segmentation fault", then lines, of which the innermost
+# place is first: " File "rules.py", line 3 in step". The shell runs orphaned, since this process
+# may count or kill its children.
 _SHELL = """exec 3<&0
 { read -r what && {
     while read -r place; do case $place in File*) break;; esac; done
     printf '%s\\n' "azcore: ended by a ${what#*: }${place:+ in ${place#File }}; $0" >&2
 } } <&3 &"""
-_trace: int | None = None  # the end of the pipe that is written to
+_trace: int | None = None  # the write end of the pipe
 
 
 def likely_cause(game: str = "NAME") -> str:
-    """Why a process may have crashed, and what finds it."""
+    """The likely cause of a crash, and how to find it."""
     return (
         "a compiled rule may have written past the end of an array: python -m azcore check "
         f"game={game} names the rule and the moves, and with NUMBA_DISABLE_JIT=1 it stops there"
@@ -33,17 +33,21 @@ def likely_cause(game: str = "NAME") -> str:
 
 
 def likely_cause_of(status: int) -> str:
-    """What a process of self-play that ended so may have died of; empty: nothing is likely."""
+    """The likely cause of a self-play process's end; empty: none."""
     if -status in CRASHES:
         return likely_cause()
-    return "the kernel ends processes so when memory runs out" if -status == signal.SIGKILL else ""
+    return (
+        "the kernel ends processes this way when memory runs out"
+        if -status == signal.SIGKILL
+        else ""
+    )
 
 
 def watch(game: object = None) -> None:
-    """Have it said from now on when a signal of `CRASHES` ends this process.
+    """From now on, report it when a signal of `CRASHES` ends this process.
 
     Args:
-        game: the name of the game that it plays, if known.
+        game: the name of its game, if known.
     """
     global _trace
     is_anothers = faulthandler.is_enabled() and _trace is None  # as of `python -X faulthandler`
@@ -59,7 +63,13 @@ def watch(game: object = None) -> None:
             os.environ,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, reading, 0),
-                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),  # its readers await its end
+                (
+                    os.POSIX_SPAWN_OPEN,
+                    1,
+                    os.devnull,
+                    os.O_WRONLY,
+                    0,
+                ),  # its readers wait for its end
             ],
             setsid=True,  # Ctrl-C is for this process alone
         )

@@ -1,8 +1,8 @@
-"""What the rules alone decide within a few plies: forced wins and losses, by trying every line.
+"""What the rules alone decide within a few plies: forced wins and losses, by exhaustive search.
 
-`GameBatch.decide` asks it of many positions at once, for searches (`search.proof_plies`). The
-attacker needs one action that wins against all replies, so most lines end at the first reply that
-holds. `azcore.engine.mates` looks deeper in one position.
+`GameBatch.decide` applies it to many positions at once, for searches (`search.proof_plies`). The
+attacker needs one action that wins against all replies, so most lines end at the first sufficient
+reply. `azcore.engine.mates` searches one position more deeply.
 
 Letters: S positions, T longest path in plies, N most plies of a line, A actions.
 """
@@ -27,7 +27,7 @@ UNKNOWN, NO, YES = -1, 0, 1
 
 
 class Decided(NamedTuple):
-    """What is proven of S positions."""
+    """The proofs of S positions."""
 
     result: npt.NDArray[np.int8]  # [S], 1 won for the player to move, -1 lost, 0 unknown
     action: npt.NDArray[np.int32]  # [S], one that wins; where all lose, one of them
@@ -35,7 +35,7 @@ class Decided(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Scratch: the line of play under way, and what is left to try along it."""
+    """Scratch: the current line of play, and its untried actions."""
 
     states: npt.NDArray[Any]  # [N + 1], before each ply
     legal: npt.NDArray[np.int32]  # [N, A]
@@ -45,7 +45,7 @@ class Line(NamedTuple):
 
 
 def nothing_decided(size: int) -> Decided:
-    """Nothing is proven of S positions."""
+    """S unproven positions."""
     return Decided(np.zeros(size, np.int8), np.zeros(size, np.int32), np.zeros(size, np.int8))
 
 
@@ -148,7 +148,7 @@ def decide_ends(
 def forces_win(rules: Any, at: Any, attacker: int, left: int, line: Line) -> bool:
     """Whether the attacker wins within `left` plies of the line's first state.
 
-    The last action that was tried there is then one that wins, if the attacker is to move.
+    The last action tried there is then a winning one, if the attacker is to move.
     """
     depth, value = 0, UNKNOWN
     list_actions(rules, at, attacker, 0, line)
@@ -184,7 +184,7 @@ def forces_win(rules: Any, at: Any, attacker: int, left: int, line: Line) -> boo
 
 @register_jitable
 def list_actions(rules: Any, at: Any, attacker: int, depth: int, line: Line) -> None:
-    """List the actions of the line's state at this depth, none of them tried yet."""
+    """List the legal actions of the line's state at this depth, all untried."""
     at[1], at[2] = CURRENT_PLAYER, depth
     line.attacks[depth] = rules.current_player(line.states[depth]) == attacker
     at[1] = LEGAL_ACTIONS
@@ -193,6 +193,7 @@ def list_actions(rules: Any, at: Any, attacker: int, depth: int, line: Line) -> 
     is_valid = 0 <= count <= most
     for i in range(count if is_valid else 0):
         is_valid = is_valid and 0 <= actions[i] < most
-    # `GameBatch.replay` reports a rule that breaks its promise once this position is visited.
+    # `GameBatch.replay` reports a rule that breaks its promise when the search visits this
+    # position.
     line.num_legal[depth] = count if is_valid else 0
     line.tried[depth] = 0

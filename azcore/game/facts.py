@@ -19,7 +19,7 @@ PROTOCOLS = ("gtp", "uci", "usi")
 LONGEST_NAME = 80  # of a plane
 LONGEST_SUMMARY = 160  # of the rules
 MOST_ACTIONS = 65_536  # trees and game records store an action in two bytes
-MOST_PROOF = 8  # plies of a win that are looked through at each leaf
+MOST_PROOF = 8  # plies of a win that searches look for at each leaf
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,8 +30,8 @@ class Symmetry:
     `observation(g)[:, cell] == observation(s)[:, cells[cell]]` over flattened cells, and
     `mask(g)[a] == mask(s)[actions[a]]`: entry i is the index in `s` from which i in `g` comes.
 
-    The rules must be symmetric, the initial position need not be: what it maps to may be a position
-    that no game reaches, as long as it is played and won alike.
+    The rules must be symmetric, but the initial position need not be: no game needs to reach its
+    image, as long as both are played and won alike.
     """
 
     cells: IntArray  # [H * W]
@@ -54,21 +54,21 @@ class Facts:
         action_planes: the number of action planes, if actions are numbered plane by plane and each
             plane cell by cell, as in AlphaZero: a convolution can then predict them. Actions that
             belong to no cell, such as a pass, come after the planes (A >= planes × H × W). None:
-            they are not numbered so.
+            actions are numbered differently.
         observation_shape: (C, H, W).
         observation_maximum: the largest value of each plane, C numbers from 1 to 255; None: 1 in
             all. Networks divide by it, so that a counter weighs no more than a piece.
         plane_names: what each plane holds, C different texts of at most 80 characters, for people
-            who look at planes. Planes whose names have the same part after the last comma are shown
-            together, such as `own stones, 1 ply ago`. None: planes are numbered.
-        max_game_length: the length that no game exceeds, in plies.
+            who look at planes. Reports group planes whose names have the same part after the last
+            comma, such as `own stones, 1 ply ago`. None: reports number the planes.
+        max_game_length: the maximum length of a game, in plies.
         score_maximum: the largest absolute value of `Game.score`; None: the game has no score.
         dirichlet_alpha: concentration of the root noise, inversely proportional to the usual number
             of legal actions (AlphaZero's three values are near 10 / that number).
         proof_plies: how far searches look for forced wins by the rules alone, from each new
             position (`search.proof_plies=null`): 2 sees a win in one ply, and positions in which
-            every move allows one. 0, not at all, suits games that no single move ends, and rules in
-            plain Python, which are slow.
+            every move allows one. 0 disables it, which suits games that no single move ends, and
+            rules in plain Python, which are slow.
         symmetries: zero or more, without the identity.
         seat_names: the names of the seats, as in "black to move".
         protocol: the protocol of engines for this game, one of `PROTOCOLS`. Any game without a

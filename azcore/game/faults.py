@@ -1,8 +1,8 @@
 """Locates faults in a game's own code: reports the lines its author needs, not the call path.
 
 numba's messages hide the place in pages of attempts; a traceback ends in azcore or numba.
-`game_faults` turns whatever a game raises while azcore plays it, even SystemExit, into a
-`FaultyGameError`. Errors that azcore raises itself pass unchanged.
+`game_faults` turns everything that a game raises during play, even SystemExit, into a
+`FaultyGameError`. azcore's own errors pass unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HINTS = {
 }
 _MOST_LINES = 8  # of numba's reason
 _AZCORE = Path(errors.__file__).parent
-_folders: dict[Path, str] = {}  # folder of each game that was made -> its name
+_folders: dict[Path, str] = {}  # folder of each created game -> its name
 
 
 def faulty(name: str, doing: str, error: BaseException, folder: Path | None) -> FaultyGameError:
@@ -56,7 +56,7 @@ def register(name: str, module: str) -> None:
 
 
 def game_of(file: str | Path) -> str | None:
-    """The name of the game whose folder a file lies in; None: of none that was made."""
+    """The name of the game whose folder holds a file; None: no game created here."""
     return next(
         (name for folder, name in tuple(_folders.items()) if Path(file).is_relative_to(folder)),
         None,
@@ -64,13 +64,13 @@ def game_of(file: str | Path) -> str | None:
 
 
 def is_azcores(file: str | Path) -> bool:
-    """Whether a file is azcore's own; those of its games lie there, too."""
+    """Whether a file is azcore's own; azcore's games lie there, too."""
     return Path(file).is_relative_to(_AZCORE)
 
 
 @contextmanager
 def game_faults() -> Iterator[None]:
-    """Turn whatever a game's code raises into a `FaultyGameError`; other exceptions pass."""
+    """Turn everything that a game's code raises into a `FaultyGameError`; other exceptions pass."""
     try:
         yield
     except BaseException as error:
@@ -85,7 +85,9 @@ def blamed(error: BaseException) -> FaultyGameError | None:
     if isinstance(error, AzcoreError):
         return None
     is_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if isinstance(error, KeyboardInterrupt) and is_ctrl_c:  # raised wherever Python happened to be
+    if (
+        isinstance(error, KeyboardInterrupt) and is_ctrl_c
+    ):  # may be raised at any point in Python code
         return None
     rule = None
     for frame in traceback.extract_tb(error.__traceback__):

@@ -1,8 +1,8 @@
-"""Rules that do not return: a thread looks every few seconds at what all others run.
+"""Reports rules that do not return: a thread checks the other threads every few seconds.
 
-A call of a rule that it meets `LOOKS` times is reported with the position. Rules and searches note
-nothing, so watching costs nothing between two looks. A library that holds the GIL stops this
-thread, too: `azcore.testing.child` watches from another process.
+After seeing the same call of a rule `LOOKS` times, it reports the call with the position. Rules and
+searches record nothing, so watching costs nothing between two checks. A library that holds the GIL
+stops this thread, too: `azcore.testing.child` watches from another process.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ from types import FrameType
 from azcore import interrupts
 from azcore.game import faults
 
-SECONDS = 5.0  # from look to look
-LOOKS = 6  # counted and not timed, since a stopped process is not at fault
+SECONDS = 5.0  # between two checks
+LOOKS = 6  # counted rather than timed, since a stopped process is not at fault
 TEXT_SECONDS = 3.0  # for texts of the game, whose rules may hang there, too
 # Methods that may take long: they compile, or read large files.
 _SLOW = {"prepare", "opening_book", "tablebase"}
 _has_begun = threading.Event()
-os.register_at_fork(after_in_child=_has_begun.clear)  # its threads are the parent's alone
-Seen = dict[int, tuple[FrameType, int]]  # thread -> its call of a rule, and how often it was met
+os.register_at_fork(after_in_child=_has_begun.clear)  # its threads exist only in the parent
+Seen = dict[
+    int, tuple[FrameType, int]
+]  # thread -> its call of a rule, and how often the checks saw it
 
 
 def watch(
     tell: Callable[[str], None] | None = None, has_looked: Callable[[], None] | None = None
 ) -> None:
-    """Watch the rules of this process from now on, once.
+    """Watch the rules of this process from now on; idempotent.
 
     Args:
-        tell: called with what to report; None: it is printed on standard error.
-        has_looked: called after each look.
+        tell: called with each report; None: print it on standard error.
+        has_looked: called after each check.
     """
     if not _has_begun.is_set():
         _has_begun.set()
@@ -78,7 +80,7 @@ def _rules() -> frozenset[str]:
 
 
 def _call_of_rule(innermost: FrameType) -> FrameType | None:
-    """The frame of the rule that runs on this thread, or of what called it if it is compiled."""
+    """The frame of the rule that runs on this thread, or of its caller if it is compiled."""
     if "under_way" in innermost.f_code.co_varnames:
         return innermost if "under_way" in innermost.f_locals else None
     rule = None
@@ -110,7 +112,7 @@ def _report(call: FrameType) -> str:
 
 
 def _texts(call: FrameType) -> Iterator[str]:
-    """The position in which azcore called a rule: one before it, and the actions from there."""
+    """The position in which azcore called a rule: an earlier position and the actions from it."""
     names, values = call.f_code.co_varnames, call.f_locals
     game, state, actions = None, None, []
     if not values.get("under_way"):

@@ -19,12 +19,12 @@ _FACTOR = 0x100000001B3
 
 
 def state_key(state: Any) -> int:
-    """The rule `position_key` of a game that defines none, to be compiled for its state."""
+    """The rule `position_key` for a game without its own, to be compiled for its state."""
     return fields_hash(state)
 
 
 def fields_hash(state: Any) -> int:
-    """A hash of all fields of a state, 0 to 2**64 - 1; padding between them is left out.
+    """A hash of all fields of a state, 0 to 2**64 - 1; without the padding between them.
 
     Equal states have equal keys; two different ones collide with odds near 2**-64.
     """

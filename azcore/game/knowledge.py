@@ -1,7 +1,7 @@
-"""What others know about a game besides its rules: opening books and tablebases.
+"""Knowledge about a game besides its rules: opening books and tablebases.
 
-A game that has formats of its own for them makes these objects from files, see
-`Game.opening_book` and `Game.tablebase`. Nobody needs them: they answer instead of a search.
+A game with its own formats makes these objects from files, see `Game.opening_book` and
+`Game.tablebase`. They are optional: they answer instead of a search.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ class Book(ABC):
     def actions(self, state: Any) -> list[tuple[int, float]]:
         """(action, weight) of the legal actions known in a state, the largest weight first.
 
-        Weights are above 0. Empty: the book does not know this state.
+        Weights are above 0. Empty: the state is not in the book.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Solved:
-    """What a tablebase says of a state that is not over."""
+    """A tablebase's data on a state that is not over."""
 
     outcome: int  # z with best play from here, view of seat 0
-    # Those that keep the outcome. The first of a win makes progress: who plays it again and again
-    # wins. The first of a loss resists longest. Those of a draw are in no order.
+    # Those that keep the outcome. The first of a win makes progress: playing it repeatedly wins.
+    # The first of a loss resists longest. Those of a draw are in no order.
     actions: tuple[int, ...]
 
 
@@ -39,7 +39,7 @@ class Tablebase(ABC):
     def solve(self, state: Any) -> Solved | None:
         """The outcome of a state that is not over; None: it is not in the tables.
 
-        A limit on the length of a game may be left out of account.
+        It may ignore a limit on the length of a game.
 
         Raises:
             GameError: the tables are damaged.

@@ -1,4 +1,4 @@
-"""Many described positions in arrays, which search and replay allocate once and fill again.
+"""Many described positions in arrays, which search and replay allocate once and refill.
 
 Letters: S positions described at once, T longest path in plies, A actions, C H W planes.
 """
@@ -17,7 +17,7 @@ from azcore.game.compilation import compiled
 
 
 class Paths(NamedTuple):
-    """S paths from roots to the positions to look at."""
+    """S paths from roots to positions."""
 
     roots: npt.NDArray[np.int32]  # [S], the root each starts from; below 0 skips the row
     actions: npt.NDArray[np.int32]  # [S, T], legal ones
@@ -73,7 +73,7 @@ def make_positions(game: Game, size: int, *, keys: bool = False) -> Positions:
 
 @cache
 def paths_type() -> Any:
-    """`Paths` as kernels take them."""
+    """The numba type of `Paths` for kernels."""
     vector = types.int32[::1]
     return types.NamedTuple(  # type: ignore[no-untyped-call]
         [vector, types.int32[:, ::1], vector], Paths

@@ -1,9 +1,9 @@
 """Finds games by name among the installed packages: `make("name", board_size=9)`.
 
 A package registers a game by an entry point of group `azcore.games`, whose name is the game's and
-whose value is its class. The games that come with azcore are found the same way. A package is
-imported only when its game is requested. A game that is defined in a notebook or a script is in no
-package: `offer` makes it known to the running process.
+whose value is its class. azcore finds its own games the same way. It imports a package only when
+something requests its game. A game defined in a notebook or script is in no package: `offer`
+registers it in the running process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _offered: dict[str, type[Game]] = {}  # by name, see `offer`
 
 
 def installed_games() -> dict[str, EntryPoint]:
-    """Every game name with the entry point that offers it.
+    """All game names, with the entry points that offer them.
 
     Raises:
         SettingError: two packages offer the same name.
@@ -35,9 +35,9 @@ def installed_games() -> dict[str, EntryPoint]:
 
 
 def offer(game: Game) -> None:
-    """Make the class of a game known to this process by the game's name, until the process ends.
+    """Register the class of a game in this process by the game's name, until the process ends.
 
-    Nothing happens if that class is installed. A class defined again replaces the one before.
+    It has no effect if that class is installed. A redefined class replaces the earlier one.
 
     Raises:
         SettingError: an installed game of another class has that name.
@@ -48,8 +48,7 @@ def offer(game: Game) -> None:
         _offered[game.name] = kind
     elif point.value != f"{kind.__module__}:{kind.__qualname__}":
         raise SettingError(
-            f"{kind.__qualname__} must have a name of its own, got {game.name!r}, which is "
-            f"{point.value}"
+            f"{kind.__qualname__} must have its own name, got {game.name!r}, which is {point.value}"
         )
 
 
@@ -72,7 +71,7 @@ def make(name: str, **settings: Setting) -> Game:
 
 @contextmanager
 def preparing(game: Game) -> Iterator[None]:
-    """Turn what a game raises while it is prepared into a `FaultyGameError`."""
+    """Turn errors from a game's preparation into a `FaultyGameError`."""
     try:
         yield
     except Exception as error:
@@ -82,10 +81,10 @@ def preparing(game: Game) -> Iterator[None]:
 
 
 def received(name: str, settings: Mapping[str, Any]) -> Game:
-    """As `make`, of a game that a file names, which anybody may have written.
+    """As `make`, for a game named in a file, which anybody may have written.
 
     Raises:
-        GameError: also where the game takes such settings from the command line alone.
+        GameError: also if the game accepts such settings only from the command line.
         FaultyGameError: see `make`.
     """
     require_received(name, settings)
@@ -95,8 +94,7 @@ def received(name: str, settings: Mapping[str, Any]) -> Game:
 def require_received(name: str, settings: Mapping[str, Any]) -> None:
     """Let a game refuse settings that come from a file; see `Game.require_received`.
 
-    Raises:
-        GameError: it does, or there is no such game.
+    Raises: GameError: it refuses them, or there is no such game.
         FaultyGameError: the game's own code raises.
     """
     kind, module, _ = _class_of(name)
@@ -107,7 +105,7 @@ def require_received(name: str, settings: Mapping[str, Any]) -> None:
     except AzcoreError:
         raise
     except Exception as error:
-        fault = f"cannot look at {settings}"
+        fault = f"cannot check {settings}"
         raise faulty(name, fault, error, folder_of(module)) from error
 
 

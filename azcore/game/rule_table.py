@@ -30,11 +30,10 @@ RULE_SOURCES = (__file__, compilation.__file__, compiled_game.__file__)
 
 
 def rule_table(game: CompiledGame, *, keys: bool = False) -> npt.NDArray[np.int64]:
-    """The rules of a game for kernels that are called often, int64 [7, 3]; see `rules_of`.
+    """The rules of a game for kernels that run often, int64 [7, 3]; see `rules_of`.
 
     The table holds addresses, since unpacking six functions takes numba 130 µs a call, as long as
-    searching 25 leaves. A row of zeros is a function that is not called: the key rule where no keys
-    are wanted.
+    searching 25 leaves. A row of zeros is an unused function: the key rule when no keys are needed.
     """
     rules = [getattr(game.rules, name) for name in RULES] + [game.key_rule] * keys
     signatures = list(rule_signatures(game.state_type).values())

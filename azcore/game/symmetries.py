@@ -69,11 +69,11 @@ class SymmetryTables:
 
 
 def symmetry_names(game: Game) -> list[str]:
-    """Each of D symmetries in a few words, as a reader sees what it does to the planes."""
+    """Describe each of D symmetries by its effect on the planes."""
     _, height, width = game.observation_shape
     cells = np.arange(height * width).reshape(height, width)
     known = {board.tobytes(): name for name, board in _moves(cells)}
-    names = ["as it is"]
+    names = ["unchanged"]
     for number, symmetry in enumerate(game.symmetries, 1):
         board = symmetry.cells.astype(cells.dtype).reshape(cells.shape)
         names.append(known.get(board.tobytes(), f"symmetry {number}"))
@@ -81,14 +81,14 @@ def symmetry_names(game: Game) -> list[str]:
 
 
 def _moves(cells: npt.NDArray[np.int64]) -> list[tuple[str, npt.NDArray[np.int64]]]:
-    """What turning and mirroring makes of cells; the shape changes where the board is no square."""
+    """Describe what a symmetry does to cells; the shape changes if the board is not square."""
     return [
-        ("as it is", cells),
+        ("unchanged", cells),
         ("a quarter turn to the left", np.rot90(cells)),
         ("a half turn", np.rot90(cells, 2)),
         ("a quarter turn to the right", np.rot90(cells, 3)),
-        ("left and right exchanged", np.fliplr(cells)),
-        ("top and bottom exchanged", np.flipud(cells)),
+        ("left and right swapped", np.fliplr(cells)),
+        ("top and bottom swapped", np.flipud(cells)),
         ("mirrored along the diagonal \\", cells.T),
         ("mirrored along the diagonal /", np.rot90(cells, 2).T),
     ]

@@ -18,7 +18,7 @@ from azcore.errors import (
 if TYPE_CHECKING:
     from azcore.game.contract import Game
 
-HEADERS = ("event", "site", "date")  # those that every transcript format can hold
+HEADERS = ("event", "site", "date")  # headers that every transcript format can hold
 LONGEST_GAME = 1_000_000  # characters of one game in a file: a thousand times a game's moves
 
 
@@ -36,12 +36,12 @@ class Transcript:
     result: str | None = None  # in the format's words; None: written as the rules' result, if over
     headers: Mapping[str, str] = field(default_factory=dict)  # of `HEADERS`; date as 2026-01-31
     start_text: str | None = None  # as `Game.state_from_text` reads it; None: the usual start
-    # What a reader finds besides; it is not written, and does not tell two transcripts apart.
+    # What a reader also finds; writers ignore it, and so does comparison.
     outcome: int | None = field(default=None, compare=False)  # by the result; view of seat 0
     ratings: tuple[float | None, float | None] = field(default=(None, None), compare=False)
-    other_rules: str = field(default="", compare=False)  # in which it differs, such as "komi 0.5"
-    off_the_board: str = field(default="", compare=False)  # what decided it besides play: "time"
-    ignored: Sequence[str] = field(default=(), compare=False)  # kinds of oddities beside the moves
+    other_rules: str = field(default="", compare=False)  # its differences, such as "komi 0.5"
+    off_the_board: str = field(default="", compare=False)  # what decided it other than play: "time"
+    ignored: Sequence[str] = field(default=(), compare=False)  # kinds of oddities besides the moves
 
     def __post_init__(self) -> None:
         for name in self.headers:
@@ -87,7 +87,7 @@ class GameText:
             self._room -= len(part)
 
     def take(self) -> str:
-        """The text so far; the next begins empty."""
+        """The text so far; resets it."""
         text = "".join(self._parts)
         self._parts, self._room = [], LONGEST_GAME + 1
         return text
@@ -230,22 +230,21 @@ class TranscriptFormat:
         suffix: of such files, with its dot.
         write: returns the text of a transcript. Raises IllegalActionError for an action that is not
             legal at its ply, and InvalidTextError for what the format cannot express, such as a
-            result or a start that it has no words for.
+            result or a start.
         read: returns the main line of the first game in a text. Raises InvalidTextError, and
-            nothing else, with the place, for text that is no game of these settings.
+            nothing else, with the place, for text that is not a game of these settings.
         resignation: returns the result of a game in which the given seat, to move, has resigned.
-        draw: the result of a game that the players have agreed to draw; None: there is no word.
-        games: divides the lines of a file into the texts of its games, and holds one at a time. A
-            long line may come in pieces, a long game may be cut: see `GameText`.
-        other_suffixes: of files that are read as well.
-        encodings: of files that are not UTF-8 and do not say theirs; the first by which a game can
-            be read.
-        declared: returns the encoding that the first bytes of a file state, in Python's words; None
-            for none.
-        settings: returns the settings of the game that a text states, such as its board's size.
+        draw: the result of a draw by agreement; None: the format has none.
+        games: splits the lines of a file into the texts of its games, holding one at a time. A long
+            line may arrive in pieces, a long game may be cut: see `GameText`.
+        other_suffixes: of other files that it reads.
+        encodings: to try for files that are not UTF-8 and do not declare one; the first that works.
+        declared: returns the encoding that the first bytes of a file declare, by Python's name;
+            None for none.
+        settings: returns the settings of the game that a text states, such as the board size.
             Raises InvalidTextError.
         players_count: the players count a finished game, so their result may differ from the
-            rules', which do not know what they agreed on.
+            rules', which ignore such agreements.
     """
 
     suffix: str

@@ -34,7 +34,7 @@ def move_average(average: nn.Module, network: nn.Module, decay: float) -> None:
 
     Args:
         average: changed.
-        network: of the same shape, after the step.
+        network: a network of the same shape, after the step.
         decay: see `decay_at`.
     """
     kept, latest = average.state_dict(), network.state_dict()

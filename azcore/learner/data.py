@@ -52,9 +52,9 @@ def draw_batch(
     Args:
         buffer: the window.
         size: N.
-        seed: of the run.
+        seed: the run's seed.
         step: counted through all generations.
-        rows: which of them to make if other ranks make the rest.
+        rows: which rows to make if other ranks make the rest.
         pin: put it in pinned memory, which a GPU copies while the program continues.
 
     Returns:
@@ -177,7 +177,7 @@ class SelfPlayData(LightningDataModule):
         settings: how often to sample a position.
         batch_size: N.
         steps_per_generation: batches per epoch.
-        seed: of the run.
+        seed: the run's seed.
         progress: called while a generation's games are played.
         team: the ranks that learn from the games, of which this one provides them.
         parts: into which a step divides its batch.
@@ -214,7 +214,7 @@ class SelfPlayData(LightningDataModule):
         self.total_games = 0  # on disk
         self.total_positions = 0
         self.keeps_games_since = False  # the checkpoint, when a run resumes
-        self.last_step: int | None = None  # that games allow; None: self-play was not cut short
+        self.last_step: int | None = None  # that games allow; None: self-play ran to its end
         self.was_cut = False  # the self-play of the generation in which a run resumes
         self._kept_bytes = 0  # size of the game file from which the run resumes
         source.deliver_to(self._store)
@@ -230,7 +230,7 @@ class SelfPlayData(LightningDataModule):
 
     @property
     def between_generations(self) -> bool:
-        """Whether all batches of that generation were sampled, so it was not stopped midway."""
+        """Whether all batches of that generation were sampled, so that it did not stop midway."""
         return self.loader.batch == 0
 
     def train_dataloader(self) -> GenerationLoader:
@@ -255,8 +255,8 @@ class SelfPlayData(LightningDataModule):
 
                 def progress(made: Amount) -> bool:
                     nonlocal is_cut
-                    told = self._progress(getattr(made, unit), getattr(wanted, unit), unit)
-                    is_cut = told is False
+                    answer = self._progress(getattr(made, unit), getattr(wanted, unit), unit)
+                    is_cut = answer is False
                     return not is_cut
 
                 self._store(self.source.new_games(wanted, progress))
@@ -293,7 +293,7 @@ class SelfPlayData(LightningDataModule):
             self.records.forget(total - keep)
 
     def most_positions(self, max_steps: int) -> float:
-        """Upper limit of the positions that a run of `max_steps` steps keeps on disk."""
+        """Upper limit of the positions on disk in a run of `max_steps` steps."""
         settings, longest = self._settings, self.buffer.game.max_game_length
         if settings.games_per_generation is not None:
             generations = max_steps * self.batch_size / self._samples
@@ -306,7 +306,7 @@ class SelfPlayData(LightningDataModule):
         return min(made, MOST_ON_DISK * settings.games_on_disk * longest)
 
     def _wanted(self, generation: int) -> Amount:
-        """The amount that a generation has to add; 0 or less if earlier ones made enough."""
+        """The amount that a generation must add; 0 or less if earlier ones made enough."""
         if self._settings.games_per_generation is not None:
             games = (generation + 1) * self._settings.games_per_generation
             # Cheap searches are not learned from, and a short game may have no other.
@@ -318,9 +318,9 @@ class SelfPlayData(LightningDataModule):
         return Amount(games=0, positions=positions - self.total_positions)
 
     def _steps_paid(self, generation: int) -> int:
-        """The last step that has games, in a generation whose self-play was cut short.
+        """The last step with games, in a generation whose self-play ended early.
 
-        Counted in the whole run; it may be past.
+        It counts steps of the whole run, and may be past.
         """
         steps = self.steps_per_generation
         if self._settings.games_per_generation is not None:
@@ -359,7 +359,7 @@ class SelfPlayData(LightningDataModule):
         self.was_cut = state_dict.get("was_cut") is True
         if self.was_cut and self._team.is_many:
             raise CheckpointError(
-                "trainer.max_time has cut the self-play of this run short: resume it on one device "
+                "trainer.max_time ended the self-play of this run early: resume it on one device "
                 "up to the end of the generation, with trainer.devices=1 and trainer.num_nodes=1"
             )
         for name in ("record_bytes", "total_games", "total_positions"):
@@ -444,7 +444,7 @@ class SelfPlayData(LightningDataModule):
 
 
 class ReceivedGames(LightningDataModule):
-    """The data of a rank that plays no games: the same window, from rank 0.
+    """The data of a rank without self-play: the same window, received from rank 0.
 
     Args:
         team: the ranks.
@@ -452,7 +452,7 @@ class ReceivedGames(LightningDataModule):
         batch_size: N, of all ranks together.
         steps_per_generation: steps per epoch.
         parts: into which a step divides its batch.
-        seed: of the run.
+        seed: the run's seed.
     """
 
     def __init__(

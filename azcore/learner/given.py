@@ -1,11 +1,9 @@
 """Games from elsewhere, for training and testing (`algorithm=supervised`).
 
-A share of the games is held out: the learner never sees them, so predictions can be measured on
-them. Only the moves of a game decide whether it is held out. So a game that occurs twice is never
-on both sides, and a game held out in one run is held out in every other, whatever else they train
-on.
-
-`predict` measures a network on games, however it was trained.
+It holds out a share of the games, which the learner never sees, to measure predictions on them.
+Only the moves of a game determine whether it is held out. So both copies of a game are on the same
+side, and a game held out in one run is held out in every other, whatever else they train on.
+`predict` measures any network on games.
 """
 
 from __future__ import annotations
@@ -127,7 +125,7 @@ def with_targets(record: GameRecord, targets: str) -> GameRecord:
 
 
 class GivenGames(GameSource):
-    """Provides all games in the first generation; later generations sample from the same games.
+    """Provides all games in the first generation; later generations sample the same games.
 
     Args:
         games: to learn from.
@@ -164,7 +162,7 @@ class GivenGames(GameSource):
     def metrics(self, games: list[GameRecord]) -> dict[str, float]:
         return {}
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         positions = sum(record.num_samples for record in self._games)
         return f"{len(self._games):,} games of {positions:,} positions to learn from"
 
@@ -174,7 +172,8 @@ class GivenGames(GameSource):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["digest"] != self._digest:
             raise CheckpointError(
-                "supervised.games must contain the games that the run began with, got others"
+                "supervised.games must contain the same games as at the start of the run, got "
+                "others"
             )
         self._is_given = bool(state["is_given"])
 
@@ -196,7 +195,7 @@ def predict(
     """Measure a network without search, on positions spread evenly over games.
 
     Args:
-        evaluator: of the network's weights; its policy is taken over legal actions.
+        evaluator: the evaluator of the network's weights; its policy is taken over legal actions.
         game: the game of the records.
         records: with the moves to predict as policy targets, see `with_targets`.
         most_positions: upper limit of positions to evaluate.

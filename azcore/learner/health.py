@@ -18,7 +18,7 @@ def gradient_norm(network: nn.Module) -> float:
 
 
 def dead_channels(network: nn.Module) -> float:
-    """The share of channels behind a batch norm that no gradient reaches.
+    """The share of channels behind a batch norm without any gradient.
 
     A rectifier follows the norm: if it is 0 in the whole batch, the gradients of the channel's
     scale and shift are exactly 0. Networks without batch norm have no dead channels.
@@ -31,7 +31,7 @@ def dead_channels(network: nn.Module) -> float:
 
 
 def explained_variance(games: Sequence[GameRecord]) -> float | None:
-    """How much of the outcomes the searches' values explain, in games not yet learned from.
+    """The share of the outcomes' variance that search values explain, in games not yet learned.
 
     1 - Var(z - v) / Var(z) over all searched positions, z the outcome and v the root's value, both
     in the view of the player to move: 1 at best, 0 without any explanation. A constant error of

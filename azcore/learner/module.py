@@ -64,7 +64,7 @@ class LearnerModule(LightningModule):
     ) -> None:
         super().__init__()
         self.network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.average: nn.Module | None = None  # of the weights, if the settings ask for it
+        self.average: nn.Module | None = None  # of the weights, if enabled
         if settings.weight_averaging is not None:
             self.average = copy.deepcopy(self.network).requires_grad_(False)
         self.settings = settings
@@ -83,7 +83,7 @@ class LearnerModule(LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], _index: int) -> Tensor:
         loss, metrics = self.loss(batch)
-        # Lightning's own sums would take longer than the step of a small network, on any device.
+        # Lightning's own sums would take longer than a small network's step, on any device.
         for name, value in metrics.items():
             added, count = self._sums.get(name, (0.0, 0))
             self._sums[name] = added + torch.as_tensor(value).detach().float(), count + 1
@@ -115,8 +115,8 @@ class LearnerModule(LightningModule):
         Args:
             batch: observations uint8 [N, C, H, W]; legal_action_mask bool [N, A]; policy_targets
                 float32 [N, A]; value_targets float32 [N], view of the player to move; the
-                auxiliary targets of the network; and value_weights float32 [N], if not all
-                positions teach the value alike.
+                auxiliary targets of the network; and value_weights float32 [N], if positions differ
+                in weight.
         """
         observations = batch["observations"].contiguous(memory_format=torch.channels_last)
         outputs = self._outputs(observations)
@@ -162,7 +162,7 @@ class LearnerModule(LightningModule):
         return {"policy_logits": policy_logits, "values": values}
 
     def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
-        """The optimizer that the settings name, and its schedule."""
+        """The optimizer of `learner.optimizer`, and its schedule."""
         optimizer = make_optimizer(self.settings, self.network.parameters())
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate)
         return {
@@ -202,7 +202,7 @@ class LearnerModule(LightningModule):
         """Write a checkpoint of weights alone, which suffices to play.
 
         Args:
-            path: of the checkpoint.
+            path: the checkpoint's path.
             network: with the structure of this module's.
             step: number of its optimizer steps.
         """
@@ -215,10 +215,10 @@ class LearnerModule(LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Check a checkpoint against this run's settings, and resume with a new epoch.
 
-        It takes only values that a run of these settings has. The new epoch begins if the
-        checkpoint was written at the end of one. Lightning counts such an epoch as unfinished until
-        its last hooks have run, and without a validation loop uses one batch of the next generation
-        for it. So the progress is set to its state just after the end.
+        It accepts only values that fit a run of these settings. The new epoch begins if the
+        checkpoint is from the end of one. Lightning counts such an epoch as unfinished until its
+        last hooks have run, and without a validation loop uses one batch of the next generation for
+        it. So the progress is set to its state just after the end.
         """
         self._require_like_ours(checkpoint)
         checkpoint["state_dict"] = self._weights_to_load(checkpoint)
@@ -254,7 +254,7 @@ class LearnerModule(LightningModule):
         return weights
 
     def _require_like_ours(self, checkpoint: dict[str, Any]) -> None:
-        """Refuse loops, optimizer and schedule that differ in structure from this run's.
+        """Refuse loops, optimizer or schedule with a different structure from this run's.
 
         Raises:
             CheckpointError: naming the place.

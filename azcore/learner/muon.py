@@ -24,10 +24,10 @@ class MuonWithAdamW(torch.optim.Optimizer):
     parameters, so schedules and checkpoints see an ordinary optimizer.
 
     Args:
-        parameters: of the network.
+        parameters: the network's parameters.
         lr: the rate.
-        betas: of AdamW; the first is also Muon's momentum.
-        weight_decay: of both, apart from the gradient.
+        betas: the betas of AdamW; the first is also Muon's momentum.
+        weight_decay: the decay of both, apart from the gradient.
     """
 
     def __init__(

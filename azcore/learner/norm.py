@@ -120,7 +120,7 @@ def _wide(values: Tensor, x: Tensor) -> Tensor:
 
 
 def synchronised(network: nn.Module) -> nn.Module:
-    """Make the batch norms of a network's planes use the rows of all ranks; returns it."""
+    """Make the batch norms of a network's planes use the rows of all ranks; returns the network."""
     for module in list(network.modules()):
         for name, norm in list(module.named_children()):
             if type(norm) is nn.BatchNorm2d:

@@ -35,7 +35,7 @@ def make_optimizer(
 
 
 def _held(name: str, parameter: nn.Parameter) -> tuple[tuple[str, ...], Tensor]:
-    """The names in an optimizer's state of a parameter, each with a tensor of its shape."""
+    """The names of a parameter's entries in an optimizer's state, each a tensor of its shape."""
     if name == "muon" and is_kernel(parameter):
         return _MOMENTUM, parameter.detach().flatten(1)
     return (_MOMENTUM if name == "sgd" else _MOMENTS), parameter
@@ -49,7 +49,7 @@ def checked_state(
     Args:
         name: `learner.optimizer`.
         saved: by number of the parameter.
-        parameters: of the network.
+        parameters: the network's parameters.
 
     Raises:
         CheckpointError: naming the tensor.

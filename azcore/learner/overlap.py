@@ -3,9 +3,9 @@
     each generation begins:  the newest weights play; the learner waits until it has enough games
     the learner's steps:     self-play continues with these weights, for the next generation's games
 
-So self-play is never more than a generation ahead, nor the learner ahead of its games, and the
+So self-play is never more than a generation ahead, the learner is never ahead of its games, and the
 ratio of samples to positions holds on any machine. A game is on disk as soon as it has ended. Which
-games end in which generation depends on timing, so a run is not repeatable to the byte.
+games end in which generation depends on timing, so a run is not byte-for-byte repeatable.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class OverlappingSelfPlay(SelfPlay):
         self._playing.allow(most)
 
     def _renew(self) -> None:
-        """Let the newest weights play, once per generation.
+        """Switch to the newest weights, once per generation.
 
-        Even if they equal the previous generation's, since a lost process repeats everything that
-        it has played since it last got weights.
+        It does so even if they equal the previous generation's, since a lost process repeats
+        everything since it last got weights.
         """
         if not self._has_newest:
             self._pool.set_weights(self._weights_in_play(), self._find_threshold())
@@ -86,7 +86,7 @@ class OverlappingSelfPlay(SelfPlay):
 
 
 class _FreePlay:
-    """Begins rounds of a pool: each worker's next as soon as its last one ends, without waiting.
+    """Starts rounds of a pool: each worker's next as soon as its last one ends, without waiting.
 
     Args:
         pool: to play.
@@ -105,13 +105,13 @@ class _FreePlay:
         self._thread.start()
 
     def allow(self, most: Amount) -> None:
-        """Begin rounds until this much more has been made, once outside `at_rest`."""
+        """Start rounds until this much more has been played, once outside `at_rest`."""
         with self._changed:
             self._made, self._most = NOTHING, most
             self._changed.notify_all()
 
     def until(self, wanted: Amount, progress: Progress) -> None:
-        """Within `at_rest`, make this much, unless `progress` returns False, and rest again."""
+        """Within `at_rest`, play this much, unless `progress` returns False, and pause again."""
         self.allow(wanted)
         with self._changed:
             self._rests = False
@@ -129,7 +129,7 @@ class _FreePlay:
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """Within the block, no round is running and all finished games are stored.
+        """Within the block, no round is running and all finished games are saved.
 
         Raises:
             BaseException: as raised in a round.
@@ -154,13 +154,13 @@ class _FreePlay:
         return made.games < most.games or made.positions < most.positions
 
     def take_seconds(self) -> float:
-        """The seconds in which rounds were running, since the last call."""
+        """The seconds with running rounds since the last call."""
         with self._changed:
             seconds, self._seconds = self._seconds, 0.0
         return seconds
 
     def close(self) -> None:
-        """End all rounds, storing the games that ended in them."""
+        """End all rounds, saving the games that ended in them."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -188,7 +188,7 @@ class _FreePlay:
                 self._error = None if self._is_over else error
             self._pool.leave_rounds()
             while running.count:
-                with suppress(Exception):  # another error is reported already
+                with suppress(Exception):  # another error comes first
                     self._store_all(running.ended())
         finally:
             with self._changed:
@@ -196,7 +196,7 @@ class _FreePlay:
                 self._changed.notify_all()
 
     def _may_begin(self, at_once: bool) -> bool:
-        """Whether rounds may begin now; unless `at_once`, wait until they may or the end."""
+        """Whether rounds may start now; unless `at_once`, wait until they may or the end."""
         with self._changed:
             while True:
                 if self._is_over:
@@ -211,7 +211,7 @@ class _FreePlay:
                 self._changed.wait()
 
     def _store_all(self, ended: list[tuple[int, Future[list[GameRecord]]]]) -> None:
-        """Store the games of rounds together, since each time costs a sync of the disk.
+        """Save the games of several rounds together, since each save costs a sync of the disk.
 
         Raises:
             BaseException: as raised in one of the rounds; the games of the others are stored.

@@ -1,4 +1,4 @@
-"""How many positions self-play must supply: samples of a generation / samples of a position.
+"""How many positions self-play must supply: samples per generation / samples per position.
 
 With `replay.least_samples_per_position` the ratio depends on how well values generalise. While the
 searches of new games do not explain their outcomes, more samples of the same games only make the
@@ -15,16 +15,16 @@ from azcore.learner.health import explained_variance
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay_settings import ReplaySettings
 
-EXPLAINED = 0.3  # explained variance from which a position is sampled as often as at most
+EXPLAINED = 0.3  # explained variance from which a position gets the most samples
 SPAN = 5  # generations over which it is averaged
 
 
 class Ratio:
-    """The positions that the generations so far ask for.
+    """The positions that the generations so far need.
 
     Args:
-        settings: of the window; with `samples_per_position`.
-        samples: of a generation.
+        settings: the window's settings; with `samples_per_position`.
+        samples: the samples per generation.
     """
 
     def __init__(self, settings: ReplaySettings, samples: int) -> None:
@@ -36,7 +36,7 @@ class Ratio:
 
     @property
     def samples_per_position(self) -> float:
-        """In the generation under way."""
+        """The ratio in the current generation."""
         if self._least is None:
             return self._most
         known = self._explained
@@ -45,13 +45,13 @@ class Ratio:
         return self._least + share * (self._most - self._least)
 
     def positions(self, generation: int) -> int:
-        """How many a run must have for a generation, which is under way, and all before."""
+        """How many positions a run needs for the current generation and all before."""
         if self._least is None:
             return max(1, round((generation + 1) * self._samples / self._most))
         return max(1, round(self._asked + self._samples / self.samples_per_position))
 
     def samples(self, generation: int, positions: int) -> float:
-        """How many samples of the whole run these positions are enough for."""
+        """How many samples of the whole run these positions allow."""
         if self._least is None:
             return positions * self._most
         of_this = (positions - self._asked) * self.samples_per_position
@@ -67,13 +67,13 @@ class Ratio:
             self._explained = [*self._explained, explained][-SPAN:]
 
     def state_dict(self) -> dict[str, Any]:
-        """Empty where the ratio is fixed."""
+        """The state; empty for a fixed ratio."""
         if self._least is None:
             return {}
         return {"asked": self._asked, "explained": self._explained}
 
     def load_state_dict(self, state: dict[str, Any], positions: int) -> None:
-        """Restore a state; a run that had a fixed ratio has asked for the `positions` it has.
+        """Restore a state; a run that had a fixed ratio needed the `positions` it has.
 
         Raises:
             CheckpointError: it is malformed.

@@ -1,4 +1,4 @@
-"""Typed training settings, separate from the module so that reading them needs no Lightning."""
+"""Typed training settings, in a separate module so that reading them needs no Lightning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from azcore.storage.targets import TARGETS
 T = TypeVar("T")
 OPTIMIZERS = ("sgd", "adamw", "muon")
 SCHEDULES = ("steps", "cosine")
-# The share that the average of the weights keeps at each step.
+# The share of the average that a step keeps.
 AVERAGING: Test = (lambda share: 0 < share < 1, "between 0 and 1, or null")
 
 
@@ -113,7 +113,7 @@ class LearnerSettings(Checked, group="learner"):
             rate = [r for (begin, r), share in begins if step >= begin or time_share >= share][-1]
         return rate * min(1.0, (step + 1) / max(1, self.warmup_steps))
 
-    def schedule_in_words(self, max_steps: int, max_seconds: float | None = None) -> str:
+    def describe_schedule(self, max_steps: int, max_seconds: float | None = None) -> str:
         """`learning rate 0.05 until step 2,857, 0.005 until 8,571, 0.0005 to the end`.
 
         With a time limit: `until step 2,857 or 0:01:26`. Cosine: `learning rate 0.05, falling as a
@@ -122,7 +122,7 @@ class LearnerSettings(Checked, group="learner"):
         begins, rates = zip(*self.rates_by_step(max_steps), strict=True)
         rising = f"rising for {self.warmup_steps:,} steps, " if self.warmup_steps else ""
         if self.schedule == "cosine":
-            first, last = _in_words(rates[0]), _in_words(rates[0] * self.cosine_end)
+            first, last = _rate_text(rates[0]), _rate_text(rates[0] * self.cosine_end)
             end = f"step {max_steps:,}"
             if max_seconds is not None:
                 end += f" or {timedelta(seconds=round(max_seconds))}"
@@ -132,7 +132,7 @@ class LearnerSettings(Checked, group="learner"):
             clocks = [f" or {timedelta(seconds=round(m * max_seconds))}" for m in self.milestones]
             clocks.append("")
         ends = (*begins[1:], max_steps)
-        shown = [_in_words(rate) for rate in rates]
+        shown = [_rate_text(rate) for rate in rates]
         words = [
             f"{rate} until {end:,}{clock}"
             for begin, rate, end, clock in zip(begins, shown, ends, clocks, strict=True)
@@ -142,7 +142,7 @@ class LearnerSettings(Checked, group="learner"):
         return f"learning rate {rising}" + ", ".join(words).replace(" until ", " until step ", 1)
 
 
-def _in_words(rate: float) -> str:
+def _rate_text(rate: float) -> str:
     return np.format_float_positional(rate, 3, fractional=False, trim="-")
 
 

@@ -1,4 +1,4 @@
-"""Sources of the games from which the learner samples positions.
+"""Sources of the games that the learner samples positions from.
 
 `SelfPlay` plays them; `azcore.learner.given` provides games from elsewhere.
 """
@@ -26,7 +26,7 @@ class GameSource(ABC):
 
     @abstractmethod
     def new_games(self, wanted: Amount, progress: Progress) -> list[GameRecord]:
-        """The next games.
+        """Return the next games.
 
         Args:
             wanted: minimum for the generation; above 0.
@@ -34,18 +34,18 @@ class GameSource(ABC):
         """
 
     def deliver_to(self, store: Callable[[list[GameRecord]], None]) -> None:  # noqa: B027
-        """Set the function to call, on any thread, with games that end between requests."""
+        """Set the function that receives games between requests, on any thread."""
 
     def play_on(self, most: Amount) -> None:  # noqa: B027
         """Allow games to continue on their own, until there are this many more."""
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """Within the block, no game continues, and all finished ones have been delivered."""
+        """Within the block, no game continues, and all finished games have been delivered."""
         yield
 
     def close(self) -> None:  # noqa: B027
-        """Stop playing, for good."""
+        """Stop playing permanently."""
 
     def longest_in_play(self) -> int:
         """Plies of the longest game in play; 0: no game."""
@@ -53,14 +53,14 @@ class GameSource(ABC):
 
     @abstractmethod
     def take_statistics(self) -> ActorStatistics:
-        """The cost of games since the last call."""
+        """The cost of the games since the last call."""
 
     @abstractmethod
     def metrics(self, games: list[GameRecord]) -> dict[str, float]:
         """Its columns of metrics.csv for the generation that began with these games."""
 
     @abstractmethod
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """A description of its content, printed at the start of a run."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class SelfPlay(GameSource):
         }
         return {**row, "resign_false_positives": found.share} if found.resigned else row
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         legal = many_legal(self._pool.game)
         return (
             f"{self._pool.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "

@@ -1,13 +1,13 @@
 """The ranks of a learner on several devices, and their messages.
 
-Rank 0 is the run: it plays, measures and saves. The others only learn. Each holds the whole window
+Rank 0 is the run: it plays, measures and saves. The others only train. Each holds the whole window
 and makes the same choice of positions for a step as a single rank would, from the seed and the
 step; it then builds its own share of the rows. Lightning averages the gradients, and the mean of
 the shares' means is the mean of the batch.
 
 Two groups connect them. The default one carries gradients and figures, on the devices. The other,
-of gloo, carries rank 0's messages: games, a checkpoint, the time. There the others wait while rank
-0 plays, however long that takes, and no GPU waits with them.
+of gloo, carries rank 0's messages: games, a checkpoint, the time. The others wait for them while
+rank 0 plays, however long that takes, and no GPU waits with them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from azcore.storage.game_record import FRAME, GameRecord, parse_frame
 from azcore.storage.replay import ReplayBuffer
 
-# Between two messages of rank 0 lie self-play and matches of any length. Processes and connections
+# Self-play and matches of any length come between two messages of rank 0. Processes and connections
 # reveal a lost rank, so no limit is needed, but gloo requires one.
 LONGEST = timedelta(days=365)
 _MOST_BYTES = 1 << 24  # of games in a message, about
@@ -34,7 +34,7 @@ class Team:
     """One rank's view of all ranks; on one device, it sends nothing.
 
     Args:
-        rank: of this process.
+        rank: the rank of this process.
         size: number of ranks.
     """
 
@@ -125,8 +125,8 @@ class Team:
         is_last = False
         while not is_last:
             header, _, frames = self.receive().partition(b"\n")
-            said = json.loads(header)
-            window.window_games, is_last = said["window_games"], said["is_last"]
+            facts = json.loads(header)
+            window.window_games, is_last = facts["window_games"], facts["is_last"]
             window.extend(_records_in(frames))
 
     # -- among all, on their devices -------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What `import azcore` offers to Python programs; docs/library.md states what stays stable.
+"""The API of `import azcore` for Python programs; docs/library.md states what stays stable.
 
     game = azcore.make("name", board_size=9)
     player = azcore.load("pretrained/NAME")            # or a run, or a checkpoint

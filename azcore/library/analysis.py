@@ -92,7 +92,7 @@ class Analysis:
         return self
 
     def step(self, simulations: int = 1) -> list[Simulation]:
-        """Continue one simulation at a time, and yield what each did.
+        """Run one simulation at a time, and yield each one.
 
         With `solve=True` it ends once the root is solved.
 
@@ -104,10 +104,10 @@ class Analysis:
             self._search.begin(0, simulations)
             taken: list[Simulation] = []
             while len(taken) < simulations and not self._search.proof(0):
-                taken.append(self._told(self._stepper.step()))
+                taken.append(self._described(self._stepper.step()))
             return taken
 
-    def _told(self, simulation: Taken) -> Simulation:
+    def _described(self, simulation: Taken) -> Simulation:
         leaf = self.tree.after(simulation.actions)
         same = simulation.player == self.game.current_player(self.state)
         return Simulation(
@@ -278,7 +278,7 @@ def search(
             `c_init=2.5`.
 
     Raises:
-        GameError: the game is over, or the player has learned another one.
+        GameError: the game is over, or the player was trained on another game.
         SettingError: a constant cannot be used.
     """
     state = game.initial_state() if state is None else state
@@ -296,14 +296,14 @@ def search(
     return found.run(simulations)
 
 
-# Constants that an analysis does not take, and why.
+# Constants that an analysis refuses, with the reason.
 _OWN = {
     "num_simulations": "it is simulations= here",
     **dict.fromkeys(
         ("leaves_per_tree", "reuse_subtree", "reuse_limit", "stop_early"),
-        "an analysis walks one leaf at a time in its own tree",
+        "an analysis visits one leaf at a time in its own tree",
     ),
-    "proof_plies": "an analysis shows what the network and the search find by themselves",
+    "proof_plies": "an analysis shows the results of network and search alone",
     **dict.fromkeys(
         ("dirichlet_alpha", "dirichlet_fraction", "root_temperature", "forced_visits"),
         "an analysis uses no self-play noise",

@@ -41,7 +41,7 @@ class Columns(dict[str, list[Any]]):
         return Columns({name: column[:rows] for name, column in self.items()})
 
     def _shown(self) -> list[list[str]]:
-        """The cells as texts, the names first; only columns with a value in some row."""
+        """The cells as texts, names first; only columns with a value in some row."""
         names = [name for name, column in self.items() if any(map(_has_value, column))]
         every = list(range(self.height))
         if len(every) > ROWS:

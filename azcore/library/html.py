@@ -1,4 +1,4 @@
-"""Pieces of HTML for notebooks. Texts are escaped here: games and runs are untrusted."""
+"""Pieces of HTML for notebooks, with texts escaped: games and runs are untrusted."""
 
 from __future__ import annotations
 

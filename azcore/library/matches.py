@@ -22,7 +22,7 @@ from azcore.assembly.entrants import (
 )
 from azcore.assembly.parts import MatchSettings, search_player, settings_from
 from azcore.assembly.pretrained import is_pretrained
-from azcore.commands.arena.printed import anchors_in_words
+from azcore.commands.arena.printed import describe_anchors
 from azcore.commands.arena.standings import standings_of
 from azcore.commands.arena.tournament import (
     anchors_met,
@@ -46,7 +46,7 @@ COLUMNS = ("player", "elo", "low", "high", "games", "score", "draws")
 
 
 class Ratings:
-    """The ratings that follow from matches, the strongest player first.
+    """The ratings from some matches, the strongest player first.
 
     Attributes:
         matches: each match with its games, move by move.
@@ -96,7 +96,7 @@ class Ratings:
         return self._shown()._repr_html_() + tag("p", self._note())
 
     def _note(self) -> str:
-        return f"Elo relative to {anchors_in_words(self._anchors)}, with 95 % intervals"
+        return f"Elo relative to {describe_anchors(self._anchors)}, with 95 % intervals"
 
 
 @dataclass
@@ -129,7 +129,7 @@ def arena(
     seed: int | None = None,
     quiet: bool = False,
 ) -> Ratings:
-    """Matches in which every two players meet, and the ratings that follow.
+    """Matches between every two players, and the resulting ratings.
 
     Games come in pairs with the seats swapped, from random openings. Ctrl-C ends it early and rates
     the matches played so far.
@@ -140,14 +140,14 @@ def arena(
         changes: `KEY=VALUE` each, as for `command=arena`, such as `arena.opening_plies=4`, except
             for output and backend.
         game: to play; None: the game of the first player that has one.
-        games: of each match, even; None: as in the settings, here and below.
-        simulations: of each player's search per move.
-        seed: of openings; the same seed repeats the matches.
+        games: the games per match, even; None: as in the settings, here and below.
+        simulations: the simulations per move of each player.
+        seed: the seed of openings; the same seed repeats the matches.
         quiet: print nothing.
 
     Raises:
         SettingError: fewer than two players, or a text that does not name one.
-        GameError: no player determines the game, or one has learned another.
+        GameError: no player determines the game, or one was trained on another.
         KeyboardInterrupt: before any match had ended.
     """
     listed = [_loaded(player) for player in players]
@@ -155,7 +155,7 @@ def arena(
         raise SettingError(f"players must be two or more, got {len(listed)}")
     game = game or next(filter(None, map(_game_of, listed)), None)
     if game is None:
-        raise GameError("no player determines the game: name it by game=azcore.make(...)")
+        raise GameError("no player determines the game: pass game=azcore.make(...)")
     numbers = {"arena.games": games, "arena.num_simulations": simulations, "seed": seed}
     given = arguments({key: value for key, value in numbers.items() if value is not None})
     composed = settings_of(game, "command=arena", "players=[random]", *given, *changes)
@@ -203,7 +203,7 @@ def _loaded(player: Player | Run | str | os.PathLike[str] | Choice) -> Player | 
 
 
 def _game_of(player: Player | str | Choice) -> Game | None:
-    """The game that a player has learned, if it states one."""
+    """The game of a player's network, if it states one."""
     if (
         isinstance(player, str)
         and player.partition(":")[0] not in KINDS

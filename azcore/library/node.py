@@ -16,7 +16,7 @@ WIDE, DEEP = 4, 3  # of the tree shown by `repr`
 
 
 class Node:
-    """A position that the search has reached, with its statistics of the action that led there.
+    """A position that the search has reached, with the statistics of the action that led there.
 
     A node stays current while its search continues: it reads its numbers from the tree.
 
@@ -106,7 +106,7 @@ class Node:
         return [] if self.parent is None else [*self.parent.path, self]
 
     def after(self, actions: Sequence[int]) -> Node:
-        """The node that some actions lead to from here.
+        """The node that some actions from here lead to.
 
         Raises:
             GameError: the search has not reached it.

@@ -1,4 +1,4 @@
-"""A player: a loaded network, ready to predict and to search with."""
+"""A player: a loaded network for predictions and searches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from azcore.storage.checkpoint import KEY, read_checkpoint
 
 
 class Player:
-    """A network and the game that it learned; `azcore.load` makes one.
+    """A network and its game; `azcore.load` makes one.
 
     Attributes:
         name: in tables; the run's name and the checkpoint's, or a shipped network's.
@@ -63,11 +63,11 @@ class Player:
             GameError: the game is over there.
         """
         if self.game.is_terminal(state):
-            raise GameError(f"{self.game.name}: the game is over; nothing to predict")
+            raise GameError(f"{self.game.name}: the game is over, so there is nothing to predict")
         return self._predictor.predict(self.game, [state])[0]
 
     def require_game(self, game: Game) -> None:
-        """Refuse a game that the network has not learned.
+        """Refuse a game on which the network was not trained.
 
         Raises:
             GameError: naming both.

@@ -37,7 +37,7 @@ def _in_notebook() -> bool:
 
 
 class _NotebookDisplay(TrainingDisplay):
-    """The bar as one line below the others, replaced in place."""
+    """The bar as one line below the others, updated in place."""
 
     _handle: Any = None
     _shown = 0.0

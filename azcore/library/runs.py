@@ -1,4 +1,4 @@
-"""`azcore.train`, and a run of training as an object."""
+"""`azcore.train`, and training runs as objects."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ HEIGHT = 640  # pixels of a report in a notebook
 
 
 class Report:
-    """The page about a run: a file for any browser, embedded in a notebook.
+    """A run's report: a file for any browser, embedded in a notebook.
 
     Attributes:
-        path: of the file.
+        path: the file's path.
     """
 
     def __init__(self, path: Path) -> None:
@@ -64,7 +64,7 @@ class Report:
 
 
 class Run:
-    """A run directory: what training has produced so far, finished or not.
+    """A run directory: the results of training so far, finished or not.
 
     Args:
         path: the directory.
@@ -151,13 +151,15 @@ class Run:
         """The player that the run has trained.
 
         Args:
-            step: of some rated weights; None: the last ones.
+            step: the step of some rated weights; None: the last ones.
 
         Raises:
             SettingError: the run has no such weights, or no weights yet.
         """
         if step is None and not self._run.last_checkpoint.exists():
-            raise SettingError(f"{self.path} has no weights yet: it stopped before the first")
+            raise SettingError(
+                f"{self.path} has no weights yet: it stopped before its first checkpoint"
+            )
         return load(f"{self.path}@{'last' if step is None else f'step-{step}'}", game=self.game)
 
     def report(self) -> Report:
@@ -205,11 +207,11 @@ class Run:
         """Resume where the run stopped, byte for byte as if it had not.
 
         Args:
-            minutes: of training in total; None: the run's own limit.
-            steps: of the optimizer in total; None: the run's own limit.
+            minutes: the minutes of training in total; None: the run's own limit.
+            steps: the optimizer steps in total; None: the run's own limit.
             quiet: print nothing.
-            learner: as for `train`; a run that had one needs it again.
-            callbacks: likewise. `learner=azcore.LearnerModule` and `callbacks=[]` resume without.
+            learner: as for `train`; required again if the run had one. callbacks: likewise.
+                `learner=azcore.LearnerModule` and `callbacks=[]` resume without.
         """
         changes = [f"resume={_quoted(self.path)}", *limits(minutes, steps)]
         game = self.game
@@ -271,8 +273,8 @@ def train(
     Args:
         game: a name, a game (also one defined in this process), or composed settings.
         changes: `KEY=VALUE` each, as on the command line, such as `search.num_simulations=32`.
-        minutes: of training; None: as in the settings.
-        steps: of the optimizer; None: as in the settings.
+        minutes: the minutes of training; None: as in the settings.
+        steps: the optimizer steps; None: as in the settings.
         run_dir: where to write; None: `runs/<game>/<date and time>`.
         seed: None: as in the settings. The same seed gives the same run.
         quiet: print nothing.
@@ -286,48 +288,50 @@ def train(
 
     Raises:
         AzcoreError: a setting cannot be used, or the game breaks the contract.
-        KeyboardInterrupt: it was interrupted before anything was written.
+        KeyboardInterrupt: before the run wrote anything.
     """
     objects = Objects(learner=learner, callbacks=callbacks)
-    told = [*changes, *limits(minutes, steps)]
-    told += arguments({"seed": seed} if seed is not None else {})
-    told += [f"run_dir={_quoted(run_dir)}"] if run_dir is not None else []
+    words = [*changes, *limits(minutes, steps)]
+    words += arguments({"seed": seed} if seed is not None else {})
+    words += [f"run_dir={_quoted(run_dir)}"] if run_dir is not None else []
     if isinstance(game, Mapping):
         if changes or settings:
             raise SettingError(
-                f"composed settings are complete, got also {', '.join([*changes, *settings])}: "
+                f"composed settings are complete, but got also {', '.join([*changes, *settings])}: "
                 "pass them to compose"
             )
-        return _trained({**game, **_limited(game, compose(*told), told)}, quiet, objects)
+        return _trained({**game, **_limited(game, compose(*words), words)}, quiet, objects)
     if isinstance(game, Game):
         if settings:
             raise SettingError(f"{game} already has its settings, got also {', '.join(settings)}")
-        return _trained(settings_of(game, *told), quiet, objects)
+        return _trained(settings_of(game, *words), quiet, objects)
     own = arguments({f"game.{key}": value for key, value in settings.items()})
-    return _trained(compose(f"game={game}", *own, *told), quiet, objects)
+    return _trained(compose(f"game={game}", *own, *words), quiet, objects)
 
 
 def limits(minutes: float | None, steps: int | None) -> list[str]:
-    """When training ends, as on a command line."""
-    told = []
+    """The limits of training, as on a command line."""
+    words = []
     if minutes is not None:
         require(minutes > 0, "minutes", "above 0", minutes)
         seconds = max(1, round(60 * minutes))
-        told.append(f'trainer.max_time="{max_time_of(seconds)}"')
+        words.append(f'trainer.max_time="{max_time_of(seconds)}"')
     if steps is not None:
-        told.append(f"trainer.max_steps={steps}")
-    return told
+        words.append(f"trainer.max_steps={steps}")
+    return words
 
 
-def _limited(game: Mapping[str, Any], said: Mapping[str, Any], told: list[str]) -> dict[str, Any]:
+def _limited(
+    game: Mapping[str, Any], composed: Mapping[str, Any], words: list[str]
+) -> dict[str, Any]:
     """Composed settings with the arguments of `train` applied."""
     changed: dict[str, Any] = {"trainer": dict(game["trainer"])}
-    for each in told:
+    for each in words:
         group, _, name = each.partition("=")[0].partition(".")
         if name:
-            changed[group][name] = said[group][name]
+            changed[group][name] = composed[group][name]
         else:
-            changed[group] = said[group]
+            changed[group] = composed[group]
     return changed
 
 

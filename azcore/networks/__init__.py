@@ -1,9 +1,10 @@
 """Networks that evaluate positions: builds, runs, saves and loads them.
 
-Begin at `contract.NetworkSettings`, which a custom network subclasses. `towers` and `heads` are the
-papers' networks; `pooled`, with its `blocks`, and `transformer` came after them. `registry` finds
-and builds networks. `backends` finds the backend that runs one for search, with the evaluators of
-`evaluator` and `openvino_evaluator` among others. `saved` builds the network of a checkpoint.
+Start with `contract.NetworkSettings`, which a custom network subclasses. `towers` and `heads` are
+the papers' networks; `pooled`, with its `blocks`, and `transformer` came after them. `registry`
+finds and builds networks. `backends` finds the backend that runs one for search, with the
+evaluators of `evaluator` and `openvino_evaluator` among others. `saved` builds the network of a
+checkpoint.
 """
 
 from azcore.networks.contract import NetworkSettings

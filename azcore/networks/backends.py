@@ -1,7 +1,7 @@
-"""Selects how a network runs for search: the `Backend` by name, the device, and the precision.
+"""Selects how a network runs for search: the `Backend`, the device, and the precision.
 
 A package registers a backend by an entry point of group `azcore.evaluators`: a name for
-`evaluator.backend`, and a subclass of `Backend`. azcore's own are found the same way.
+`evaluator.backend`, and a subclass of `Backend`. azcore finds its own the same way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatorSettings(Checked, group="evaluator"):
-    """How positions are evaluated; the numbers and reasons are in `conf/evaluator`."""
+    """How to evaluate positions; the numbers and reasons are in `conf/evaluator`."""
 
     backend: str
     precision: Annotated[str, one_of(("auto", *PRECISIONS))]

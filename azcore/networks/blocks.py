@@ -19,7 +19,7 @@ from azcore.networks.heads import Activation, ConvBlock
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """What the blocks of a tower have in common."""
+    """The settings that all blocks of a tower share."""
 
     activation: Activation
     preactivation: bool  # batch norm and activation come before each convolution
@@ -97,7 +97,7 @@ def opening(planes: int, channels: int, kernel: int, style: Style) -> nn.Module:
 
 
 def ending(channels: int, style: Style) -> nn.Module:
-    """What follows a row of blocks: the norm and activation that begin the next block."""
+    """The end of a row of blocks: the norm and activation that a next block would begin with."""
     return NormActivation(channels, style) if style.preactivation else nn.Identity()
 
 
@@ -160,7 +160,7 @@ class NestedBlock(Residual):
         channels: K, in and out.
         inner: number of blocks inside.
         is_pooled: whether the first of them is a `PooledBlock`.
-        style: of all; without `SqueezeExcite` inside.
+        style: the style of all; without `SqueezeExcite` inside.
     """
 
     def __init__(self, channels: int, inner: int, is_pooled: bool, style: Style) -> None:

@@ -1,7 +1,7 @@
 """The contract of a network: its settings, and the module that they build.
 
 A package registers a network by an entry point of group `azcore.networks`: a name, and a subclass
-of `NetworkSettings`. azcore's own are found the same way. docs/new-network.md explains how to write
+of `NetworkSettings`. azcore finds its own the same way. docs/new-network.md explains how to write
 one.
 """
 

@@ -48,7 +48,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
     Args:
         network: returns logits [S, A] and values [S] for observations [S, C, H, W], by the same
             kernels for all observations.
-        game: of the observations.
+        game: the game of the observations.
         device: where to run, a CUDA device.
         dtype: precision to run in.
 

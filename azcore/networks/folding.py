@@ -18,8 +18,8 @@ def folded(module: nn.Module) -> nn.Module:
     """A copy for inference with all scaling layers folded into the convolutions.
 
     These are the batch norm after each convolution, and the scale of the planes before the first. A
-    batch norm that does not follow a convolution becomes a `ChannelScale`. Heads for auxiliary
-    targets are left out.
+    batch norm that does not follow a convolution becomes a `ChannelScale`. The copy lacks the heads
+    for auxiliary targets.
     """
     module = copy.deepcopy(module).eval()
     if isinstance(module, AuxiliaryNetwork):

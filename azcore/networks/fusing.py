@@ -1,8 +1,8 @@
 """Rewrites a folded network for an NVIDIA GPU: convolution, bias, skip and ReLU as one kernel.
 
 As separate kernels, bias, skip and ReLU each read and write all features again, which takes as long
-as the convolution. cuDNN does them in its convolution. It also has faster kernels if the number of
-planes is a multiple of eight, so the first convolution gets additional planes of zeros.
+as the convolution. cuDNN includes them in its convolution. It also has faster kernels if the number
+of planes is a multiple of eight, so the first convolution gets additional planes of zeros.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class FusedPooling(nn.Module):
 
 
 class FusedPooledNetwork(nn.Module):
-    """A `PooledNetwork` whose heads share their first convolution, and their layer after pooling.
+    """A `PooledNetwork` whose heads share their first convolution and the layer after pooling.
 
     Args:
         network: with a `PooledPolicyHead`, in which h channels enter each head.
@@ -236,7 +236,7 @@ def _has_plain_heads(network: PooledNetwork) -> bool:
 
 
 def _begins_alone(layers: nn.Module, has_relu: bool) -> bool:
-    """Whether layers are a convolution that can be fused, perhaps with a ReLU after it."""
+    """Whether layers are just a fusible convolution, perhaps with a ReLU after it."""
     convolution, *rest = layers.children()
     return _fits(convolution) and _is_relu_alone(rest if has_relu else [*rest, nn.ReLU()])
 

@@ -1,4 +1,4 @@
-"""The heads that read a policy and a value from the features of a tower.
+"""The heads that compute policy and value from a tower's features.
 
 AlphaGo Zero's policy head is linear (Silver 2017, Nature 24270, Methods "Neural network
 architecture"). For games whose actions are planes over the cells, AlphaZero's is convolutional

@@ -28,7 +28,7 @@ def onnx_of(network: nn.Module, game: Game, card: Mapping[str, str]) -> bytes:
     `values` [N] in [-1, 1], view of the player to move.
 
     Args:
-        network: of the game; it leaves out heads for auxiliary targets.
+        network: the network of the game; it leaves out heads for auxiliary targets.
         game: has the shape of observations.
         card: texts by title, stored as the file's metadata.
 
@@ -70,7 +70,7 @@ def difference_from_torch(content: bytes, network: nn.Module, observations: Floa
     The reference evaluator of the ONNX standard runs the file, in float32.
 
     Args:
-        content: of the file.
+        content: the file's content.
         network: that it was made from.
         observations: float32 [N, C, H, W], some positions.
 
@@ -87,7 +87,7 @@ def difference_from_torch(content: bytes, network: nn.Module, observations: Floa
     for name, mine, theirs in zip(OUTPUTS, wanted, found, strict=True):
         own = mine.numpy()
         share = float(np.abs(own - theirs).max() / max(1.0, np.abs(own).max()))
-        if not share <= CLOSE:  # nor where one is not a number
+        if not share <= CLOSE:  # nor if a value is not a number
             raise CheckpointError(
                 f"the ONNX file must reproduce torch's {name} to within {CLOSE:g}, got a "
                 f"difference of {share:g}: this network cannot be exported"

@@ -188,7 +188,7 @@ class PooledNetwork(AuxiliaryNetwork):
 
     Args:
         game: the game to play.
-        settings: of the heads.
+        settings: the settings of the heads.
         tower: observations [N, C, H, W] to features [N, K, H, W], K being `settings.channels`.
     """
 

@@ -33,8 +33,8 @@ class NetworkPredictor(Predictor):
     """Evaluates all outputs of a network, in float32 and without symmetries.
 
     Args:
-        network: no longer in training; this object moves it to the device and keeps it, including
-            heads for auxiliary targets. (Evaluators for search use copies without those.)
+        network: not in training; this object moves it to the device and keeps it, with its heads
+            for auxiliary targets. (Evaluators for search use copies without those.)
         game: the game that it learned, whose `score_maximum` is the unit of its score.
         device: where to run.
     """

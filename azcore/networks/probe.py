@@ -35,13 +35,13 @@ from azcore.networks.backends import PRECISIONS, Conditions, EvaluatorSettings, 
 from azcore.search.evaluators import Evaluator
 
 AUTO = ("openvino", "cuda_graphs", "torch")  # what `auto` tries, the preferred one first
-BETTER = 1.1  # times the rate of the preferred way; two measurements differ by some percent
+BETTER = 1.1  # times the rate of the preferred way; two measurements differ by a few percent
 SLOWEST = OF_OTHERS  # of the best rate; stop measuring a way that is slower with one position
 BATCH = {"cpu": 32, "cuda": 256}  # positions per call
 BATCH_SECONDS = 0.05  # a large network gets smaller batches
 SECONDS = 0.05  # per measurement
 ROUNDS = 4  # each measures all ways once
-MOST_SECONDS = 1.5  # no round begins later
+MOST_SECONDS = 1.5  # no round begins after this time
 MOST_CACHED = 500  # results in the file
 PACKAGES = ("azcore", "torch", "openvino")  # whose versions matter
 
@@ -75,7 +75,7 @@ class Way:
         return backend_named(self.backend).evaluator(network, conditions)
 
     def settings(self, evaluation: EvaluatorSettings) -> EvaluatorSettings:
-        """The settings completed by this way."""
+        """These settings, completed by this way to run the network."""
         return replace(evaluation, **asdict(self))
 
 
@@ -88,7 +88,7 @@ class Probe:
 
     way: Way
     rates: dict[Way, float]
-    busy: bool = False  # whether others used the machine meanwhile
+    busy: bool = False  # whether other programs used the machine meanwhile
 
 
 def fastest(
@@ -105,9 +105,9 @@ def fastest(
     Args:
         evaluation: leaves open a backend or precision of `auto`, and a missing number of threads.
         network: returns logits [S, A] and values [S] for observations [S, C, H, W].
-        game: of the observations.
+        game: the game of the observations.
         device: where to run.
-        cores: of the CPU, the most threads to use.
+        cores: the CPU's cores, the most threads to use.
         callers: threads that will evaluate at once.
 
     Raises:

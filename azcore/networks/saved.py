@@ -1,4 +1,4 @@
-"""The network of a checkpoint: described, checked against its weights, and built again."""
+"""The network of a checkpoint: describes it, checks it against the weights, and builds it."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def require_weights(weights: Mapping[str, Any], network: nn.Module) -> None:
     """Refuse weights that differ from those of `network` in name, shape or type, or are not finite.
 
     Args:
-        weights: of a checkpoint.
+        weights: a checkpoint's weights.
         network: the network, or an outline of it without memory.
 
     Raises:

@@ -87,7 +87,7 @@ class ServedEvaluator(Evaluator):
     Args:
         address: path of the server's socket.
         packed: weights, in the format of the server's `MakeEvaluator`.
-        game: of the observations.
+        game: the game of the observations.
 
     Raises:
         LostProcessError: the server has ended, here or at an evaluation.
@@ -188,11 +188,11 @@ class _Slot:
 class EvaluationServer:
     """Evaluates for clients, each on its own thread.
 
-    Unused weights make room for new ones, in an evaluator that keeps its graphs.
+    New weights replace unused ones, in an evaluator that keeps its graphs.
 
     Args:
         make: makes an evaluator from packed weights; all networks have one shape.
-        game: of the observations.
+        game: the game of the observations.
     """
 
     def __init__(self, make: MakeEvaluator, game: Game) -> None:
@@ -201,7 +201,7 @@ class EvaluationServer:
         self._changing = threading.Lock()
 
     def serve(self, listener: socket.socket) -> None:
-        """Accept clients forever; a client that closes its socket is gone."""
+        """Accept clients forever; a client leaves by closing its socket."""
         while True:
             client, _ = listener.accept()
             threading.Thread(target=_Client(self, client).answer, daemon=True).start()
@@ -240,7 +240,7 @@ class _Client:
         self._own: dict[_Slot, NetworkEvaluator] = {}
 
     def answer(self) -> None:
-        """Answer all messages until the client is gone."""
+        """Answer all messages until the client disconnects."""
         try:
             while True:
                 message, files, _, _ = socket.recv_fds(self._connection, LONGEST, 1)
@@ -258,7 +258,7 @@ class _Client:
                         os.close(file)
                 self._connection.send(reply)
         except OSError:
-            pass  # it is gone in the middle of a message
+            pass  # the client disconnected in the middle of a message
         finally:
             self._server.leave(self._slot)
             self._own.clear()

@@ -5,11 +5,11 @@
     film(game, states)                          # one picture that steps through a game
     save(draw(game, state, theme="light"), Path("board.png"))
 
-Begin with `picture.py`; `films.py` draws whole games and `files.py` writes SVG and PNG files.
-`geometry.py` says where places lie, `surface.py` draws the empty board, `pieces.py` the pieces
-(with `staunton.py` and `kanji.py`), `layers.py` what a search has to say about a position,
-`words.py` says a position in words, `planes.py` draws what the network sees of it, and `palette.py`
-holds the colours. `svg.py` writes elements and escapes texts: games are by strangers.
+Start with `picture.py`; `films.py` draws whole games and `files.py` writes SVG and PNG files.
+`geometry.py` computes where places lie, `surface.py` draws the empty board, `pieces.py` the pieces
+(with `staunton.py` and `kanji.py`), `layers.py` a search's results, `words.py` describes a position
+in text, `planes.py` draws the network's input, and `palette.py` holds the colours. `svg.py` writes
+elements and escapes texts: games may come from strangers.
 """
 
 from azcore.pictures.films import film, shared

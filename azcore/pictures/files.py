@@ -11,7 +11,7 @@ SUFFIXES = (".svg", ".png")
 
 
 def require_suffix(path: Path) -> None:
-    """Refuse a name that does not say SVG or PNG.
+    """Refuse a file name that ends in neither .svg nor .png.
 
     Raises:
         SettingError: naming the suffixes.
@@ -21,15 +21,15 @@ def require_suffix(path: Path) -> None:
 
 
 def save(picture: Picture, path: Path, width: int = 800) -> None:
-    """Write a picture; its suffix says how. A file of this name is replaced.
+    """Write a picture in the format of its suffix, replacing any file of this name.
 
     Args:
-        picture: of the theme `light` or `dark`: few programs but browsers know `auto`.
+        picture: with theme `light` or `dark`: few programs other than browsers support `auto`.
         path: ends in .svg or .png.
-        width: of a PNG in pixels.
+        width: the width of a PNG in pixels.
 
     Raises:
-        SettingError: the suffix is another, resvg is not installed, or writing fails.
+        SettingError: the suffix is wrong, resvg is not installed, or writing fails.
     """
     require_suffix(path)
     is_png = path.suffix.lower() == ".png"

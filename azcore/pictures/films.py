@@ -1,10 +1,10 @@
-"""Draws a whole game in one picture, through which a script steps by showing and hiding.
+"""Draws a whole game in one picture; a script steps through it by showing and hiding elements.
 
-Each element says when it is seen: the attribute `data-on` holds the positions as `first-last`,
-several with a space between, and one alone as `first`. The elements of the first position are
-visible, but for the groups `az-owner` and `az-heat`, which are hidden at first. `data-what` and
-`data-where` say the position in words. So a script has nothing to draw, and a piece that stands
-still for a hundred plies is written once.
+Each element states when it is visible: the attribute `data-on` holds the positions as `first-last`,
+separated by spaces, and a single one as `first`. The elements of the first position are visible,
+except for the groups `az-owner` and `az-heat`, which start hidden. `data-what` and `data-where`
+describe the position. So a script draws nothing, and a piece that stands still for a hundred plies
+appears once in the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from azcore.pictures.picture import (
     use,
 )
 from azcore.pictures.svg import tag
-from azcore.pictures.words import in_words
+from azcore.pictures.words import describe_board
 
 HEAT = 6  # steps of heat, so that many plies share an element
 SURE = 5  # steps of ownership, for the same reason
@@ -48,20 +48,20 @@ def film(
     """The positions of a game in one picture.
 
     Args:
-        game: of the states.
-        states: the positions, in the order in which they are shown.
+        game: the game of the states.
+        states: the positions, in display order.
         heat: shares of actions in the first positions, see `heat_of`; the group `az-heat`.
         owners: cells of the first positions, see `owners_of`; the group `az-owner`. Both are
             rounded to a few steps and have no texts.
-        letters: letters in place of drawings that one has to know.
+        letters: letters instead of drawings that not everybody knows.
         bare: without colours and definitions, for pages with several films; see `shared`.
-        prefix: of the identifiers inside.
+        prefix: the prefix of the identifiers inside.
 
     Returns:
         None if the game has no board.
 
     Raises:
-        GameError: the layout changes on the way.
+        GameError: the layout changes during the game.
     """
     boards = [game.board(state) for state in states]
     shown = [board for board in boards if board is not None]
@@ -90,7 +90,7 @@ def film(
         elements = (_timed(fragment, plies, hides=False) for fragment, plies in seen[name].items())
         if marks := "".join(elements):
             body += tag("g", marks, class_=f"az-{name}", visibility="hidden")
-    svg = pencil.whole(body, in_words(first, game.seat_names), bare=bare)
+    svg = pencil.whole(body, describe_board(first, game.seat_names), bare=bare)
     made = pencil.definitions()
     return Picture(svg, pencil.geometry.width, pencil.geometry.height, definitions=made)
 
@@ -129,7 +129,7 @@ def _heat(pencil: Pencil, board: Board, shares: Mapping[int, float]) -> list[Fra
 def _owner(
     pencil: Pencil, board: Board, cells: FloatArray, known: dict[tuple[str, float], Fragment | None]
 ) -> list[Fragment]:
-    """The owners of places; `known` has those that were drawn before."""
+    """The owners of places; `known` holds those already drawn."""
     fragments = []
     for place, share in owners_of(board, cells).items():
         key = place, _rounded(share, SURE)
@@ -147,7 +147,7 @@ def _rounded(share: float, steps: int) -> float:
 
 
 def _timed(fragment: Fragment, plies: Sequence[int], *, hides: bool = True) -> str:
-    """A fragment that says when it is seen, from ascending positions; or its group is hidden."""
+    """A fragment with the ascending positions where it is visible, or in a hidden group."""
     spans: list[list[int]] = []
     for ply in plies:
         if spans and ply == spans[-1][1] + 1:
@@ -155,7 +155,7 @@ def _timed(fragment: Fragment, plies: Sequence[int], *, hides: bool = True) -> s
         else:
             spans.append([ply, ply])
     end = min(fragment.svg.index(mark) for mark in " >" if mark in fragment.svg)  # of its name
-    said: Mapping[str, str | None] = {
+    description: Mapping[str, str | None] = {
         "data_what": fragment.what or None,
         "data_where": fragment.where or None,
     }
@@ -163,7 +163,7 @@ def _timed(fragment: Fragment, plies: Sequence[int], *, hides: bool = True) -> s
         "a",
         data_on=" ".join(f"{a}-{b}" if a < b else f"{a}" for a, b in spans),
         visibility="hidden" if hides and plies[0] > 0 else None,
-        **said,
+        **description,
     )
     written = attributes.removeprefix("<a").removesuffix("/>")
     return fragment.svg[:end] + written + fragment.svg[end:]

@@ -1,4 +1,4 @@
-"""Where everything lies in a picture. A place is 100 × 100, whatever the board."""
+"""The positions of all parts of a picture. A place is 100 × 100 on every board."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from azcore.game.board import HAND, Layout
 
 PLACE = 100
 LABEL = 27  # size of the labels of a board nine places wide
-BARE = 16  # margin beside the places on a side without labels
+BARE = 16  # margin on a side without labels
 STAND = 118  # height of a row of pieces in hand
 GAP = 12  # between the board and a stand
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """The picture of a layout, seen from the first seat or, flipped, from the second."""
+    """The geometry of a layout's picture, seen from the first seat or, flipped, from the second."""
 
     layout: Layout
     flip: bool
@@ -31,7 +31,7 @@ class Geometry:
 
     @property
     def label(self) -> int:
-        """Size of the labels: about the same share of every picture, so that phones show it."""
+        """Size of the labels: about the same share of every picture, legible on phones."""
         return round(LABEL * min(1.6, max(0.6, max(self.columns, self.rows) / 9)))
 
     def margin(self, side: str) -> int:
@@ -57,7 +57,7 @@ class Geometry:
 
     @property
     def top(self) -> int:
-        """Height of what lies above the board, and below it: the stands of games with hands."""
+        """Height of the part above the board, and below it: the stands of games with hands."""
         return STAND + GAP if self.layout.hand else 0
 
     @property
@@ -81,7 +81,7 @@ class Geometry:
         return found
 
     def seen(self, column: int, row: int) -> tuple[int, int]:
-        """Column and row of the picture where those of the layout lie."""
+        """Column and row in the picture of a column and row of the layout."""
         return (self.columns - 1 - column, self.rows - 1 - row) if self.flip else (column, row)
 
     def is_far(self, seat: int) -> bool:
@@ -97,7 +97,7 @@ class Geometry:
         return (self.width - x, STAND // 2) if far else (x, self.height - STAND // 2)
 
     def target(self, click: str, seat: int | None) -> tuple[int, int] | None:
-        """The centre of what a seat's click names; None: a choice, which is not in the picture."""
+        """The centre of a seat's click target; None: a choice, which is not in the picture."""
         role = click.removeprefix(HAND)
         if click in self.centres:
             return self.centres[click]

@@ -1,6 +1,6 @@
-"""What a search or a network says about a position, drawn over its board.
+"""A search's or network's results for a position, drawn over its board.
 
-A layer is data apart from the board, so a page can show and hide each. Numbers in [0, 1] are
+A layer is data separate from the board, so a page can show and hide each. Numbers in [0, 1] are
 shares; ownership is in the view of seat 0, as everywhere.
 """
 
@@ -17,7 +17,7 @@ from azcore.pictures.geometry import Geometry
 from azcore.pictures.palette import BODIES, Palette
 from azcore.pictures.svg import number, tag, text
 
-FAINTEST = 0.004  # shares below are not shown
+FAINTEST = 0.004  # smaller shares are hidden
 MOST_HINTS = 40
 
 Point = tuple[int, int]
@@ -28,8 +28,8 @@ class Hint:
     """An action shown over a board: a disc on one place, or an arrow between two.
 
     Args:
-        path: its clicks, as in `Board.actions`; choices are passed over.
-        weight: 0 to 1, how strongly it shows.
+        path: its clicks, as in `Board.actions`, ignoring choices.
+        weight: 0 to 1, its opacity.
         text: a few characters on it.
         seat: whose action it is; None: the player to move.
     """
@@ -42,10 +42,10 @@ class Hint:
 
 @dataclass(frozen=True, kw_only=True)
 class Layers:
-    """Everything that may be drawn over a board.
+    """Everything that can be drawn over a board.
 
     Args:
-        heat: actions by how likely or how much visited they are; see `heat_of`.
+        heat: actions with their probability or share of visits; see `heat_of`.
         line: the first actions of an expected line, numbered; see `line_of`.
         owner: who will own a place, +1 seat 0, -1 seat 1.
         labels: texts on places.
@@ -58,10 +58,10 @@ class Layers:
 
 
 def heat_of(board: Board, shares: Mapping[int, float]) -> tuple[Hint, ...]:
-    """Hints for a policy or for shares of visits, by action; the likeliest shows most strongly.
+    """Hints for a policy or for shares of visits, by action; the likeliest is the most visible.
 
-    Actions that differ in a choice alone are added up. Actions without a place, such as a pass,
-    are left out: they are buttons beside the picture.
+    It adds up actions that differ only in a choice, and omits those without a place, such as a
+    pass, which are buttons next to the picture.
     """
     summed: dict[tuple[str, ...], float] = {}
     for action, share in shares.items():
@@ -81,7 +81,7 @@ def owners_of(board: Board, cells: FloatArray) -> dict[str, float]:
     """The owner of each place; empty if cells and places do not correspond.
 
     Args:
-        board: of the position.
+        board: the position's board.
         cells: as `Game.ownership` has them, in [-1, 1] in the view of seat 0.
     """
     layout = board.layout
@@ -91,7 +91,7 @@ def owners_of(board: Board, cells: FloatArray) -> dict[str, float]:
 
 
 def line_of(game: Game, state: Any, actions: Sequence[int], most: int = 3) -> tuple[Hint, ...]:
-    """Numbered hints for the first actions of a line; its later ones would hide the board.
+    """Numbered hints for the first actions of a line; later ones would hide the board.
 
     Raises:
         IllegalActionError: an action that is not legal in its place.
@@ -110,7 +110,7 @@ def line_of(game: Game, state: Any, actions: Sequence[int], most: int = 3) -> tu
 
 
 def drawn(board: Board, geometry: Geometry, layers: Layers, palette: Palette) -> Iterator[str]:
-    """The layers as elements, those above last."""
+    """The layers as elements, in drawing order."""
     for place, owner in layers.owner.items():
         yield from _owner(board, geometry, place, owner)
     for hint in reversed(layers.heat):  # the strongest on top
@@ -141,7 +141,7 @@ def _owner(board: Board, geometry: Geometry, place: str, owner: float) -> Iterat
 
 
 def owner_square(board: Board, owner: float, centre: Point = (0, 0)) -> str:
-    """A square whose area is how sure the owner is, in the owner's colour; empty if too small."""
+    """A square in the owner's colour, with the certainty as its area; empty if too small."""
     side = 46 * math.sqrt(min(1.0, abs(owner)))
     if side < 6:
         return ""
@@ -160,7 +160,7 @@ def owner_square(board: Board, owner: float, centre: Point = (0, 0)) -> str:
 
 
 def heat_mark(start: Point, end: Point, weight: float, fill: str, ink: str) -> str:
-    """A disc, or an arrow if it starts elsewhere than it ends."""
+    """A disc, or an arrow if it starts and ends at different places."""
     if start == end:
         radius = 18 + 26 * math.sqrt(weight)
         return tag(
@@ -177,7 +177,7 @@ def heat_mark(start: Point, end: Point, weight: float, fill: str, ink: str) -> s
 
 
 def ends_of(board: Board, geometry: Geometry, hint: Hint) -> tuple[Point, Point] | None:
-    """Where a hint starts and ends, which is one place for a disc; None: not in the picture."""
+    """Where a hint starts and ends, the same place for a disc; None: not in the picture."""
     seat = board.to_move if hint.seat is None else hint.seat
     found = [geometry.target(click, seat) for click in hint.path]
     places = [place for place in found if place is not None]
@@ -194,7 +194,7 @@ def _hint(
     weight = min(1.0, max(0.0, hint.weight))
     (a, b), (x, y) = ends
     is_first = not numbered or seat in (0, None)
-    on_rack = board.layout.surface == "rack"  # which has the colour of the first itself
+    on_rack = board.layout.surface == "rack"  # in the same colour as the first
     fill = palette("hint" if is_first and not on_rack else "hint-second")
     ink = palette("hint-ink")
     if ends[0] != ends[1]:

@@ -1,8 +1,8 @@
-"""The colours of pictures, for light pages and dark ones.
+"""The colours of pictures, for light and dark pages.
 
 A picture of theme `auto` follows its page: its colours are CSS variables (`--az-wood`), which a
-page may set to its own. With the themes `light` and `dark` the colours stand in the picture, for
-programs that know no variables.
+page may override. With the themes `light` and `dark` the picture contains the colours, for programs
+without CSS variables.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BODIES = {
     "orange": ("#e07b1a", "#7f4208", "#3d1f02"),
     "purple": ("#7a4fb5", "#43286a", "#ece1fa"),
 }
-# Of pieces that are nothing but their lines, which have to stand out from paper in both themes.
+# Of pieces drawn only with lines, which must contrast with the paper in both themes.
 STROKES = {name: (body, body) for name, (body, _, _) in BODIES.items()} | {
     "black": ("#24211f", "#e9e4da"),
     "white": ("#8a8378", "#f7f3ea"),
@@ -77,7 +77,7 @@ class Palette:
         return _all_colours()[name][THEMES.index(self.theme) - 1]
 
     def style(self) -> str:
-        """The variables, as a style sheet; empty if the colours stand in the picture."""
+        """The variables, as a style sheet; empty if the picture contains the colours."""
         if self.theme != "auto":
             return ""
         light, dark = (

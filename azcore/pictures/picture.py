@@ -1,8 +1,8 @@
 """Draws a position; `films.py` draws a whole game in one picture.
 
-A picture is a string of SVG. It loads nothing and runs nothing, and is as sharp on paper as on a
-phone. Its parts, from below: the empty board; what lies under the pieces (last action, check);
-shadows; pieces; what lies over them; hands; the layers of a search.
+A picture is a string of SVG. It loads and runs nothing, and is sharp at any size. Its parts, from
+below: the empty board; marks under the pieces (last action, check); shadows; pieces; marks over
+them; hands; the layers of a search.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from azcore.pictures.palette import BODIES, THEMES, Palette
 from azcore.pictures.pieces import Set
 from azcore.pictures.surface import surface, wood
 from azcore.pictures.svg import escaped, tag, text
-from azcore.pictures.words import hand_in_words, in_words, piece_in_words
+from azcore.pictures.words import describe_board, describe_hand, describe_piece
 
 FONT = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 MONOSPACED = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
@@ -34,16 +34,16 @@ PARTS = ("under", "shadows", "pieces", "over", "hands")  # from below
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG, and where to click on it.
+    """An SVG with its click targets.
 
     Attributes:
         svg: one element, without a size of its own.
-        width: of its view box; a place is 100 wide.
-        height: of its view box.
+        width: its view box's width; a place is 100 wide.
+        height: its view box's height.
         targets: left, top, width and height of each place, and of each piece in the hand of the
             player to move, by the name of its click.
         listed: the legal actions with their texts if the game has no board to click.
-        definitions: what a bare film uses and does not hold, by name; see `shared`.
+        definitions: by name, what a bare film uses but does not contain; see `shared`.
     """
 
     svg: str
@@ -65,7 +65,7 @@ class Picture:
 
 
 class Fragment(NamedTuple):
-    """One element of a picture, and what it says."""
+    """One element of a picture, and its description."""
 
     svg: str
     what: str = ""
@@ -91,7 +91,7 @@ def draw(
         letters: letters in place of drawings that one has to know.
         layers: what to draw over the board.
         theme: `light`, `dark`, or `auto` to follow the page.
-        prefix: of the identifiers inside; different pictures on one page may share it.
+        prefix: the prefix of the identifiers inside; different pictures on one page may share it.
     """
     board = game.board(state)
     if board is None:
@@ -132,14 +132,14 @@ def draw_board(
         "layers",
         layer_drawing.drawn(board, pencil.geometry, layers or Layers(), pencil.palette),
     )
-    svg = pencil.whole(body, in_words(board, seats))
+    svg = pencil.whole(body, describe_board(board, seats))
     return Picture(svg, pencil.geometry.width, pencil.geometry.height, pencil.targets(board))
 
 
 def overlay(board: Board, layers: Layers, *, flip: bool = False) -> str:
     """Layers as elements for the group `az-layers` of a picture of this board.
 
-    For pages on which they change and the picture stays.
+    For pages that change the layers but not the picture.
     """
     return "".join(
         layer_drawing.drawn(board, Geometry(board.layout, flip), layers, Palette("auto"))
@@ -149,7 +149,7 @@ def overlay(board: Board, layers: Layers, *, flip: bool = False) -> str:
 def loose_pieces(
     board: Board, roles: Iterable[str], *, flip: bool = False, letters: bool = False
 ) -> tuple[str, dict[str, str]]:
-    """Pieces of the player to move that are not on the board, such as one about to be put down.
+    """Pieces of the player to move that are not on the board, such as one about to be placed.
 
     Returns:
         Their definitions, and the name of each role's; both are for a picture of this board.
@@ -160,7 +160,7 @@ def loose_pieces(
 
 
 def text_picture(game: Game, state: Any) -> Picture:
-    """What `render` gives, for games without a board."""
+    """The text of `render`, for games without a board."""
     shown = game.render(state)
     lines = shown.expandtabs().split("\n")
     width = 0.62 * 32 * max(len(line) for line in lines) + 64
@@ -187,7 +187,7 @@ def title_of(name: str) -> str:
 
 
 class Pencil:
-    """Draws boards of one layout in one way."""
+    """Draws boards of one layout in one style."""
 
     def __init__(
         self,
@@ -211,21 +211,21 @@ class Pencil:
         self._known: dict[Piece, tuple[Fragment | None, Fragment]] = {}
 
     def whole(self, body: str, words: str, *, bare: bool = False) -> str:
-        """The picture around what has been drawn; bare: without colours and definitions."""
+        """The complete picture of the drawn parts; bare: without colours and definitions."""
         geometry, palette = self.geometry, self.palette
         head = "" if bare else head_of(palette, self.definitions())
         body = surface(self.prefix, geometry, palette) + body
         return _svg(geometry.width, geometry.height, self.title, words, head, body)
 
     def definitions(self) -> dict[str, str]:
-        """What has been drawn once and is used by name, by that name."""
+        """The definitions drawn so far, by name."""
         made = self.set.definitions()
         if self.layout.surface == "wood":
             made[f"{self.prefix}-wood"] = wood(self.prefix, self.palette)
         return made
 
     def parts(self, board: Board) -> dict[str, list[Fragment]]:
-        """What changes from position to position, by part."""
+        """The parts that change from position to position."""
         return {
             "under": list(self._under(board)),
             "shadows": list(self._shadows(board)),
@@ -246,7 +246,7 @@ class Pencil:
 
     @property
     def _on_cells(self) -> bool:
-        """Whether a place is marked as a whole, and not by a ring on its stone."""
+        """Whether a mark covers a whole place, rather than forming a ring on its stone."""
         return self.layout.kind == "cells" and self.layout.surface != "rack"
 
     def _under(self, board: Board) -> Iterator[Fragment]:
@@ -287,11 +287,11 @@ class Pencil:
         return (self._drawn(board, piece)[1] for piece in board.pieces)
 
     def _drawn(self, board: Board, piece: Piece) -> tuple[Fragment | None, Fragment]:
-        """The shadow of a piece and the piece; most stand still from ply to ply."""
+        """A piece and its shadow; most stand still from ply to ply."""
         if piece not in self._known:
             shadow = self.set.shadow(piece.seat, piece.role)
             x, y = self.geometry.centres[piece.place]
-            what = piece_in_words(board, self.seats, piece.seat, piece.role)
+            what = describe_piece(board, self.seats, piece.seat, piece.role)
             self._known[piece] = (
                 None if shadow is None else Fragment(use(shadow, x, y)),
                 Fragment(use(self.set.piece(piece.seat, piece.role), x, y), what, piece.place),
@@ -299,7 +299,7 @@ class Pencil:
         return self._known[piece]
 
     def _over(self, board: Board) -> Iterator[Fragment]:
-        """Rings on stones, and the sign of check."""
+        """Rings on stones, and the mark of check."""
         colours = {piece.place: self.layout.colours[piece.seat] for piece in board.pieces}
         for place in board.check:
             x, y = self.geometry.centres[place]
@@ -336,7 +336,7 @@ class Pencil:
                 if count > 1:
                     parts += tag("circle", cx=x + 34, cy=y + 32, r=20, fill=self.palette("ink"))
                     parts += text(str(count), x + 34, y + 32, 26, fill="#fff", font_weight=700)
-                yield Fragment(tag("g", parts), *hand_in_words(board, self.seats, seat, role))
+                yield Fragment(tag("g", parts), *describe_hand(board, self.seats, seat, role))
 
 
 def use(name: str, x: float, y: float) -> str:

@@ -1,7 +1,7 @@
 """Draws pieces: for each seat and role one definition, which every piece on the board uses.
 
-Drawings are centred on (0, 0) in a place of 100 × 100. A shadow is a definition too and is used a
-second time below all pieces, since a filter for every stone would make pages slow.
+Drawings are centred on (0, 0) in a place of 100 × 100. A shadow is a definition too, drawn below
+all pieces, since a filter for every stone would make pages slow.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from azcore.pictures.staunton import DRAWINGS
 from azcore.pictures.svg import tag, text
 
 KOMA = "M0 -45 L25 -33 L37 42 H-37 L-25 -33 Z"  # a wedge of wood, which points away from its player
-# Higher pieces are larger, as in a set of wood.
+# Higher pieces are larger, as in wooden sets.
 SIZES = {"king": 1.06, "rook": 1.02, "bishop": 1.02, "gold": 0.98, "silver": 0.98, "pawn": 0.9}
 
 
 class Set:
-    """The pieces of a layout as one picture draws them.
+    """The pieces of a layout in one picture.
 
-    A definition is named by its content, so pictures of different games can share a page.
+    The name of a definition depends on its content, so pictures of different games can share a
+    page.
     """
 
     def __init__(
@@ -42,12 +43,12 @@ class Set:
         return self.named(self._drawings[seat, role][0])
 
     def shadow(self, seat: int, role: str) -> str | None:
-        """The name of its shadow's definition; None: it casts none."""
+        """The name of the definition of its shadow; None: no shadow."""
         shadow = self._drawings[seat, role][1]
         return shadow and self.named(shadow)
 
     def definitions(self) -> dict[str, str]:
-        """Everything that was asked for so far, by name."""
+        """All definitions requested so far, by name."""
         return dict(self._made)
 
     @cached_property
@@ -57,7 +58,7 @@ class Set:
         }
 
     def _draw(self, seat: int, name: str) -> tuple[str, str | None]:
-        """A piece and its shadow, which falls the same way whichever way the piece points."""
+        """A piece and its shadow, which falls the same way for all pieces."""
         layout, role = self.layout, self.layout.roles[name]
         colour = layout.colours[seat]
         turned = layout.facing and (seat == 1) != self.flip

@@ -1,4 +1,4 @@
-"""Draws a plane of an observation, as the network gets it: row 0 on top, values as shades."""
+"""Draws a plane of an observation as the network gets it: row 0 on top, values as shades."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Whole = npt.NDArray[np.int64]
 
 
 def draw_plane(values: FloatArray, maximum: float, name: str) -> str:
-    """A plane in the colour of the text around it; nothing of it loads or runs anything.
+    """A plane in the surrounding text's colour; it loads and runs nothing.
 
     Args:
         values: [H, W], whole numbers.
-        maximum: the largest value that the plane can have, which is the darkest.
-        name: what the plane holds.
+        maximum: the plane's largest possible value, drawn darkest.
+        name: the plane's content.
     """
     whole = values.astype(np.int64)
     height, width = whole.shape
-    body = tag("title", escaped(f"{name}: {in_words(whole)}"))
+    body = tag("title", escaped(f"{name}: {describe_plane(whole)}"))
     body += _shades(whole, maximum) + _lines(width, height)
     if whole.min() == whole.max() > 1:  # one number for the whole plane
         body += _number(int(whole[0, 0]), CELL * width / 2, CELL * height / 2, 0.3 * CELL * height)
@@ -43,8 +43,8 @@ def draw_plane(values: FloatArray, maximum: float, name: str) -> str:
     )
 
 
-def in_words(values: Whole) -> str:
-    """A plane in a few words."""
+def describe_plane(values: Whole) -> str:
+    """Describe a plane."""
     if (values == values.flat[0]).all():
         return f"{int(values.flat[0])} in every cell"
     count = int(np.count_nonzero(values))
@@ -57,7 +57,7 @@ def _shades(values: Whole, maximum: float) -> str:
     for value in np.unique(values[values > 0]).tolist():
         cells = np.argwhere(values == value).tolist()
         path = "".join(f"M{CELL * x} {CELL * y}h{CELL}v{CELL}h-{CELL}z" for y, x in cells)
-        # Never so faint that it is taken for nothing.
+        # Never so faint that it looks empty.
         share = f"{0.2 + 0.65 * min(1.0, value / maximum):.2f}"
         parts += tag("path", d=path, fill="currentColor", fill_opacity=share)
     return parts

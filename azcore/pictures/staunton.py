@@ -1,4 +1,4 @@
-"""King to pawn in the style of Staunton: outlines and lines of our own.
+"""King to pawn in Staunton style: our own outlines and lines.
 
 They are centred on (0, 0) in a place of 100 × 100.
 """

@@ -1,6 +1,6 @@
 """Draws the empty board: its surface, lines, stars and labels.
 
-Labels lie on the board's own frame, so a picture can be read on a page of any colour.
+Labels lie on the board's own frame, so a picture is legible on a page of any colour.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def surface(prefix: str, geometry: Geometry, palette: Palette) -> str:
                 tag("rect", y=top, width=geometry.width, height=STAND, rx=12, fill=palette("stand"))
             )
     if layout.surface == "checkered":
-        # The corner at the first player's left is dark, as is usual.
+        # The corner at the first player's left is dark, by convention.
         dark = "".join(
             f"M{x + PLACE * c} {y + PLACE * r}h{PLACE}v{PLACE}h-{PLACE}z"
             for r in range(rows)
@@ -68,7 +68,7 @@ def _lines(geometry: Geometry, palette: Palette) -> list[str]:
     across = geometry.columns - points
     down = geometry.rows - points
     x1, y1 = x0 + PLACE * across, y0 + PLACE * down
-    # Paper has no outline: cells are told apart by the lines between them.
+    # Paper has no outline: lines separate the cells.
     inner = slice(1, -1) if paper else slice(None)
     path = "".join(
         f"M{number(x0 + PLACE * c)} {number(y0)}V{number(y1)}" for c in range(across + 1)[inner]

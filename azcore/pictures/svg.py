@@ -1,4 +1,4 @@
-"""Writes SVG elements. Every text and attribute is escaped here, and nowhere else."""
+"""Writes SVG elements, and escapes every text and attribute, here and nowhere else."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from html import escape
 
 
 def number(value: float) -> str:
-    """At most one decimal, and none that is 0."""
+    """At most one decimal, without trailing zeros."""
     return f"{round(value, 1):g}"
 
 
 def escaped(words: str) -> str:
-    """A text as content. XML has no place for control characters, not even escaped."""
+    """A text as content. XML allows no control characters, not even escaped."""
     return escape("".join(letter if letter.isprintable() else " " for letter in words))
 
 
 def tag(name: str, content: str = "", /, **attributes: str | float | None) -> str:
-    """One element. Attributes that are None are left out; `_` in their names stands for `-`."""
+    """One element; omits attributes that are None, and replaces `_` in names with `-`."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_text(value)}"'
         for key, value in attributes.items()

@@ -1,4 +1,4 @@
-"""A position in words, for people who listen to a page."""
+"""A text description of a position, for people who listen to a page."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from collections.abc import Iterable
 
 from azcore.game.board import Board
 
-Said = tuple[str, str]  # what, and where
+Described = tuple[str, str]  # what, and where
 
 
-def pieces_in_words(board: Board, seats: tuple[str, str]) -> list[Said]:
+def describe_pieces(board: Board, seats: tuple[str, str]) -> list[Described]:
     """`white pawn`, `e4` for each piece, those of the first seat first."""
     roles = list(board.layout.roles)
     order = sorted(board.pieces, key=lambda piece: (piece.seat, roles.index(piece.role)))
-    return [(piece_in_words(board, seats, piece.seat, piece.role), piece.place) for piece in order]
+    return [(describe_piece(board, seats, piece.seat, piece.role), piece.place) for piece in order]
 
 
-def piece_in_words(board: Board, seats: tuple[str, str], seat: int, role: str) -> str:
-    """`white pawn`; `X` if that says it all."""
+def describe_piece(board: Board, seats: tuple[str, str], seat: int, role: str) -> str:
+    """`white pawn`; or `X`, if that is enough."""
     letter, name = board.layout.roles[role].letter, board.layout.roles[role].name
     return seats[seat] if letter.lower() == seats[seat].lower() else f"{seats[seat]} {name}"
 
 
-def hand_in_words(board: Board, seats: tuple[str, str], seat: int, role: str) -> Said:
+def describe_hand(board: Board, seats: tuple[str, str], seat: int, role: str) -> Described:
     count = board.hands[seat].get(role, 0)
     return f"{seats[seat]} in hand", f"{count} {board.layout.roles[role].name}"
 
 
-def grouped(said: Iterable[Said]) -> str:
+def grouped(parts: Iterable[Described]) -> str:
     """`white pawn a2, b2; white rook a1`."""
     groups: dict[str, list[str]] = {}
-    for what, where in said:
+    for what, where in parts:
         groups.setdefault(what, []).append(where)
     return "; ".join(f"{what} {', '.join(places)}" for what, places in groups.items())
 
 
-def in_words(board: Board, seats: tuple[str, str]) -> str:
-    """The whole position in a few sentences."""
-    said = [pieces_in_words(board, seats)]
-    said.append(
+def describe_board(board: Board, seats: tuple[str, str]) -> str:
+    """Describe the whole position in a few sentences."""
+    parts = [describe_pieces(board, seats)]
+    parts.append(
         [
-            hand_in_words(board, seats, seat, role)
+            describe_hand(board, seats, seat, role)
             for seat, hand in enumerate(board.hands)
             for role in board.layout.hand
             if hand.get(role)
         ]
     )
-    sentences = [grouped(part) for part in said if part] or ["no pieces"]
+    sentences = [grouped(part) for part in parts if part] or ["no pieces"]
     for what, places in (
         ("last action", board.last),
         ("in check", board.check),

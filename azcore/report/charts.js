@@ -1,5 +1,5 @@
-// Draws the charts. The numbers stand in the page as JSON; whatever comes from there reaches the page
-// as text, never as HTML. games.js follows in the same script and steps through the games.
+// Draws the charts. The page holds the numbers as JSON; the script inserts everything from there
+// as text, never as HTML. games.js follows in the same script, and steps through the games.
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
@@ -53,7 +53,7 @@ function ticks(low, high, wanted) {
 // -- one chart -------------------------------------------------------------------------------
 // spec: title, x [R], xName, xFormat, yName, yFormat, low and high (bounds, or null), height,
 //       series [{label, y [R], colour, dashed, bandLow, bandHigh, of [R], dots}], lines [{label, value}],
-//       (of: y is a share of so many; dots: "full" or "open", points with ends in place of a curve)
+//       (of: y is a share of so many; dots: "full" or "open", points with error bars instead of a curve)
 //       heads [R] or null (title of a point), marker (an x) or null, pick(i) or null
 
 function key(series, parent) {  // the mark of a series in legends
@@ -96,7 +96,7 @@ function draw(host, spec) {
   const labels = y.marks.map(spec.yFormat);
   const left = 14 + 7 * Math.max(...labels.map((label) => label.length));
   let first = Math.min(...used.map((i) => spec.x[i])), last = Math.max(...used.map((i) => spec.x[i]));
-  if (!(last > first)) { first = Math.min(0, first); last = Math.max(first + 1, last); }  // one point: from the beginning to it
+  if (!(last > first)) { first = Math.min(0, first); last = Math.max(first + 1, last); }  // one point: from the start to it
   if (spec.series.some((series) => series.dots)) { const room = (last - first) * 0.07; first -= room; last += room; }
   const px = (value) => left + (value - first) / (last - first) * (width - left - right);
   const py = (value) => top + (high - value) / (high - low) * (height - top - bottom);
@@ -155,7 +155,7 @@ function draw(host, spec) {
     shape(svg, "line", { x1: at, x2: at, y1: top, y2: height - bottom, stroke: "var(--s1)", "stroke-width": 2 });
   }
 
-  // Values under the pointer, or under the keys.
+  // Values under the pointer, or at the position of the arrow keys.
   const cursor = shape(svg, "g", { visibility: "hidden" });
   const tip = element("div", { class: "tip", role: "status", hidden: "" }, null, host);
   let at = used.length - 1;
@@ -198,7 +198,7 @@ function draw(host, spec) {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!move) return;
     event.preventDefault();
-    event.stopPropagation();  // else the game would move as well
+    event.stopPropagation();  // else the keys would also step through the game
     show(Math.max(0, Math.min(used.length - 1, at + move)));
   });
 }

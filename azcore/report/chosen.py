@@ -1,6 +1,6 @@
-"""Which games of a run its report shows, found without holding the others in memory.
+"""Chooses the games of a run for its report, without holding the others in memory.
 
-A run appends games while it is watched, so each look goes on where the one before ended.
+A run keeps appending games, so each call continues where the previous one ended.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Chosen:
 
     Attributes:
         place: where its record begins in the file.
-        why: why it was chosen, in a few words.
+        why: the reason for the choice, in a few words.
     """
 
     place: int
@@ -28,10 +28,10 @@ class Chosen:
 
 
 class Chooser:
-    """Looks through the records of a run.
+    """Scans the records of a run.
 
     Args:
-        path: of the records; there may be no file yet.
+        path: the path of the records; the file may not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,26 +40,26 @@ class Chooser:
 
     def _forget(self) -> None:
         self._places = array("q")
-        self._end = 0  # of what was looked at
+        self._end = 0  # bytes scanned
         self._longest: tuple[int, int] | None = None  # plies, place
 
     def choose(self) -> list[Chosen]:
-        """The first game, one a tenth of the run in, the longest and the last, in this order.
+        """The first game, one from a tenth into the run, the longest and the last, in this order.
 
-        A game that is two of these is named once. A file that is cut or damaged has the games
-        before the damage.
+        It returns each game once. Of a truncated or damaged file, it uses the games before the
+        damage.
         """
         self._look()
         count = len(self._places)
         if not count:
             return []
         tenth = count // 10
-        # Two leading digits, so that a growing run does not change its choice all the time.
+        # Two leading digits, so that the choice in a growing run seldom changes.
         tenth -= tenth % 10 ** max(0, len(str(tenth)) - 2)
         assert self._longest is not None
         wanted = [
             (self._places[0], "first"),
-            (self._places[tenth], "a tenth of the run in"),
+            (self._places[tenth], "one tenth into the run"),
             (self._longest[1], "longest"),
             (self._places[-1], "last"),
         ]
@@ -85,7 +85,7 @@ class Chooser:
         """
         for place, frame in self._file.frames(chosen.place):
             return parse_frame(frame, f"{self._file.path}, byte {place}")
-        raise GameFileError(f"{self._file.path}, byte {chosen.place}: the record is gone")
+        raise GameFileError(f"{self._file.path}, byte {chosen.place}: the record no longer exists")
 
     def _look(self) -> None:
         try:
@@ -99,7 +99,7 @@ class Chooser:
                 if self._longest is None or plies > self._longest[0]:
                     self._longest = plies, place
         except (GameFileError, OSError):
-            return  # what was found so far
+            return  # found so far
 
 
 def _joined(names: list[str]) -> str:

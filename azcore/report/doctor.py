@@ -1,7 +1,7 @@
-"""Finds what is wrong with a run in its metrics, and says what to do.
+"""Finds problems of a run in its metrics, and suggests remedies.
 
-One sentence for each finding, in the terminal when it begins and in the report. The thresholds are
-wide: a healthy run should hear nothing, a run that wastes its time something.
+Each finding is one sentence, in the terminal when it begins and in the report. The thresholds are
+wide: a healthy run should get no findings, a run that wastes its time at least one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SPAN = 8  # generations that must agree
 HISTORY = 30  # generations to compare with
 NO_BETTER = 0.99  # of the loss of the best constant prediction
 COLLAPSED = 0.05  # nats
-LEARNED = 0.8  # of that loss: the outcomes of the window are known by now
+LEARNED = 0.8  # of that loss: the network has memorised the outcomes in the window
 REPEATED = 0.5  # of a generation's games
 ONE_SIDED = 0.95  # of the games have one result
 MIN_GAMES = 100  # before results count
@@ -41,7 +41,7 @@ class RunDoctor:
     """Watches a run.
 
     Args:
-        rows: of the generations so far, if the run is resumed.
+        rows: the rows of the generations so far, if the run is resumed.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -58,13 +58,13 @@ class RunDoctor:
 
 
 def numbers_of(row: Mapping[str, str]) -> Row:
-    """The numbers of a row as its file has them."""
+    """The numbers in a row of the file."""
     values = {column: cell(row, column) for column in row}
     return {column: value for column, value in values.items() if value is not None}
 
 
 def findings(rows: Sequence[Row]) -> dict[str, str]:
-    """What is wrong at the end of these rows: a sentence by the name of the check."""
+    """The problems at the end of these rows: a sentence by the name of the check."""
     found = {check.__name__: check(rows[-HISTORY:]) for check in CHECKS} if rows else {}
     return {name: sentence for name, sentence in found.items() if sentence is not None}
 
@@ -77,19 +77,20 @@ def _last(rows: Sequence[Row], *columns: str) -> list[tuple[float, ...]]:
 
 
 def value_head(rows: Sequence[Row]) -> str | None:
-    """The value loss is that of a constant prediction."""
+    """The value loss equals that of a constant prediction."""
     losses = _last(rows, "value_loss", "value_target_variance")
     if not losses or not all(loss >= NO_BETTER * v > 0.01 for loss, v in losses):
         return None
     loss, variance = losses[-1]
     return (
-        f"the value head has learned nothing for {SPAN} generations (loss {loss:.2f}, always the "
-        f"average {variance:.2f}): begin again with lower learner.learning_rates or another seed"
+        f"the value head has learned nothing for {SPAN} generations (loss {loss:.2f}; constant "
+        f"prediction {variance:.2f}): start again with lower learner.learning_rates or another "
+        "seed"
     )
 
 
 def outcomes_by_heart(rows: Sequence[Row]) -> str | None:
-    """Outcomes are known in the window and not in new games: positions of a game share one."""
+    """The value head overfits: it knows the outcomes of the window, not those of new games."""
     found = _last(rows, "explained_variance", "value_loss", "value_target_variance")
     if not found or statistics.mean(explained for explained, _, _ in found) >= 0:
         return None
@@ -97,13 +98,14 @@ def outcomes_by_heart(rows: Sequence[Row]) -> str | None:
         return None
     _, loss, variance = found[-1]
     return (
-        f"the value head knows {1 - loss / variance:.0%} of the outcomes that it learned from and "
-        "its searches none of new games: lower replay.samples_per_position or learner.value_weight"
+        f"the value head overfits: it explains {1 - loss / variance:.0%} of the outcomes that "
+        "it trained on, and its searches explain none of new games: lower "
+        "replay.samples_per_position or learner.value_weight"
     )
 
 
 def policy_entropy(rows: Sequence[Row]) -> str | None:
-    """Network and search agree on one action everywhere."""
+    """Network and search choose the same single action everywhere."""
     entropies = _last(rows, "policy_entropy", "target_entropy")
     if not entropies or max(max(pair) for pair in entropies) >= COLLAPSED:
         return None
@@ -124,7 +126,7 @@ def repeated_games(rows: Sequence[Row]) -> str | None:
 
 
 def one_sided_results(rows: Sequence[Row]) -> str | None:
-    """Nearly all games end alike, so there is little to learn from results."""
+    """Nearly all games have the same result, so results teach little."""
     results = _last(rows, "seat0_win_rate", "draw_rate", "games")
     if not results or results[-1][2] < MIN_GAMES:
         return None
@@ -135,24 +137,24 @@ def one_sided_results(rows: Sequence[Row]) -> str | None:
     if share < ONE_SIDED:
         return None
     return (
-        f"{result} {share:.0%} of the games, which teaches the value little: choose rules that are "
-        "fair at this strength, such as another komi, or random openings"
+        f"{result} {share:.0%} of the games, so the value head learns little: choose rules that "
+        "are fair at this strength, such as another komi, or random openings"
     )
 
 
 def dead_channels(rows: Sequence[Row]) -> str | None:
-    """Rectified units that no gradient reaches."""
+    """Rectified units without any gradient."""
     shares = [share for (share,) in _last(rows, "dead_channels")]
     if not shares or min(shares) < DEAD:
         return None
     return (
-        f"no gradient reaches {shares[-1]:.0%} of the network's channels any more: begin again "
-        "with lower learner.learning_rates"
+        f"{shares[-1]:.0%} of the network's channels get no gradient: start again with lower "
+        "learner.learning_rates"
     )
 
 
 def stale_window(rows: Sequence[Row]) -> str | None:
-    """Most games to learn from are by much weaker networks."""
+    """Most training games come from much weaker networks."""
     ages = _last(rows, "window_age", "step", "generation")
     if not ages or ages[-1][2] < STALE_FROM or ages[-1][0] < STALE * ages[-1][1]:
         return None
@@ -163,34 +165,34 @@ def stale_window(rows: Sequence[Row]) -> str | None:
 
 
 def starved_learner(rows: Sequence[Row]) -> str | None:
-    """Positions are learned from so often that the network learns them by heart."""
+    """The learner reuses positions so often that the network overfits."""
     samples = [number for (number,) in _last(rows, "samples_per_position")]
     if not samples or min(samples) < OVERUSED:
         return None
     return (
-        f"each position is learned from {samples[-1]:.0f} times on average: lower "
+        f"the learner uses each position {samples[-1]:.0f} times on average: lower "
         "replay.samples_per_position"
     )
 
 
 def gradients(rows: Sequence[Row]) -> str | None:
-    """The gradient is far larger than it was."""
+    """The gradient is far larger than before."""
     norms = [row["gradient_norm"] for row in rows if "gradient_norm" in row]
     if len(norms) <= SPAN or norms[-1] < EXPLODED * statistics.median(norms[:-1]):
         return None
     return (
-        f"the gradient's norm is {norms[-1]:.3g}, and was {statistics.median(norms[:-1]):.3g}: "
+        f"the gradient's norm rose from {statistics.median(norms[:-1]):.3g} to {norms[-1]:.3g}: "
         "lower learner.learning_rates if that lasts"
     )
 
 
 def resignation(rows: Sequence[Row]) -> str | None:
-    """Games are given up that were not lost."""
+    """Players resign games that are not lost."""
     found = _last(rows, "resign_false_positives", "resign_measured")
     if not found or found[-1][1] < MIN_RESIGNED or found[-1][0] < WRONGLY_RESIGNED:
         return None
     return (
-        f"{found[-1][0]:.0%} of the games that would be resigned are not lost: lower "
+        f"players would resign {found[-1][0]:.0%} of such games without having lost: lower "
         "selfplay.resignation_false_positives"
     )
 

@@ -12,7 +12,7 @@ class Series:
 
     column: str  # of metrics.csv
     label: str
-    dashed: bool = False  # a reference to compare with, not the measured quantity
+    dashed: bool = False  # a reference, not the measured quantity
     of: str | None = (
         None  # for a share: the column of its sample size, from which its interval follows
     )
@@ -20,7 +20,7 @@ class Series:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """What to draw, and the explanation for a first-time reader."""
+    """The data of a chart, and its explanation for a first-time reader."""
 
     section: str
     name: str
@@ -29,9 +29,9 @@ class Chart:
     explanation: str
     series: tuple[Series, ...]
     percent: bool = False
-    to_hundred: bool = True  # where percent: the axis goes up to 100 %
+    to_hundred: bool = True  # if percent: the axis extends to 100 %
     from_zero: bool = True
-    bound: tuple[str, str] | None = None  # a dotted line: the setting with its value, its label
+    bound: tuple[str, str] | None = None  # a dotted line: the setting with its value, and its label
 
 
 CHARTS = (
@@ -40,8 +40,10 @@ CHARTS = (
         name="length",
         title="Game length",
         unit="plies",
-        explanation="Moves of both players in an average game of self-play; a sudden change shows "
-        "that play has found, or forgotten, an idea.",
+        explanation=(
+            "Moves of both players in an average game of self-play; after a sudden change, the "
+            "network has found or forgotten an idea."
+        ),
         series=(Series(column="game_length", label="length"),),
     ),
     Chart(
@@ -49,8 +51,10 @@ CHARTS = (
         name="balance",
         title="Wins of the first player, and draws",
         unit="% of games",
-        explanation="How the games of self-play end; a balance far from even needs a reason, such "
-        "as an advantage of the first move, or it hints at an error.",
+        explanation=(
+            "Results of self-play; a balance far from even needs a reason, such as a "
+            "first-move advantage, or indicates an error."
+        ),
         series=(
             Series(column="seat0_win_rate", label="first player wins"),
             Series(column="draw_rate", label="draws"),
@@ -62,8 +66,10 @@ CHARTS = (
         name="repeats",
         title="Repeated games",
         unit="% of games",
-        explanation="Games that are the same, move by move, as another of their generation: they "
-        "teach nothing new.",
+        explanation=(
+            "Games that repeat another game of their generation, move by move: they add no "
+            "information."
+        ),
         series=(Series(column="duplicate_rate", label="repeated"),),
         percent=True,
         to_hundred=False,
@@ -73,11 +79,13 @@ CHARTS = (
         name="policy_loss",
         title="Policy loss",
         unit="nats",
-        explanation="How far the network's move probabilities are from what the search chose; the "
-        "dashed line, the entropy of the search's own choice, is as low as it can get.",
+        explanation=(
+            "Distance between the network's move probabilities and the search's; the dashed "
+            "line, the entropy of the search policy, is the minimum."
+        ),
         series=(
             Series(column="policy_loss", label="policy loss"),
-            Series(column="target_entropy", label="lowest possible", dashed=True),
+            Series(column="target_entropy", label="minimum", dashed=True),
         ),
         from_zero=False,
     ),
@@ -86,31 +94,37 @@ CHARTS = (
         name="value_loss",
         title="Value loss",
         unit="squared error",
-        explanation="How far the predicted result, −1 to +1, is from the real one; below the "
-        "dashed line the network knows more than one that always says the average.",
+        explanation=(
+            "Distance between the predicted result, −1 to +1, and the real one; below the "
+            "dashed line, the network beats a constant prediction of the mean."
+        ),
         series=(
             Series(column="value_loss", label="value loss"),
-            Series(column="value_target_variance", label="always the average", dashed=True),
+            Series(column="value_target_variance", label="constant prediction", dashed=True),
         ),
     ),
     Chart(
         section="learning",
         name="explained",
-        title="Outcomes foreseen in new games",
+        title="Explained variance in new games",
         unit="share of the variance",
-        explanation="How much of the results of new games the search foresees on the way, before "
-        "any of them is learned from: 1 is everything, 0 or less nothing. Low beside a low value "
-        "loss, it says that results are learned by heart.",
+        explanation=(
+            "How much of the results of new games the search predicts during the games, before "
+            "training on them: 1 is everything, 0 or less nothing. A low number with a low "
+            "value loss means that the value head overfits."
+        ),
         series=(Series(column="explained_variance", label="foreseen"),),
-        from_zero=False,  # it may be below
+        from_zero=False,  # the axis may extend below 0
     ),
     Chart(
         section="learning",
         name="entropy",
         title="Policy entropy",
         unit="nats",
-        explanation="How undecided the choice of a move is, 0 meaning certain: the search settles "
-        "on good moves first, and the network follows it.",
+        explanation=(
+            "Uncertainty of the move choice; 0 is certain. The search settles on good moves "
+            "first, and the network follows."
+        ),
         series=(
             Series(column="policy_entropy", label="network"),
             Series(column="target_entropy", label="search (target)"),
@@ -121,8 +135,10 @@ CHARTS = (
         name="accuracy",
         title="Policy accuracy",
         unit="% of positions",
-        explanation="How often the network's favourite move is the one that the search visited "
-        "most, in positions drawn for learning.",
+        explanation=(
+            "How often the network's top move is also the search's most visited one, in "
+            "training positions."
+        ),
         series=(Series(column="policy_accuracy", label="accuracy"),),
         percent=True,
     ),
@@ -131,8 +147,10 @@ CHARTS = (
         name="reuse",
         title="Samples of a position",
         unit="samples",
-        explanation="How often each position of self-play has been drawn for learning so far, on "
-        "average (the replay ratio): more make more of few games, too many learn them by heart.",
+        explanation=(
+            "How often training has used each self-play position so far, on average (the "
+            "replay ratio): more samples get more from few games, too many overfit."
+        ),
         series=(Series(column="samples_per_position", label="samples"),),
     ),
     Chart(
@@ -140,8 +158,10 @@ CHARTS = (
         name="ownership_loss",
         title="Ownership loss",
         unit="nats a cell",
-        explanation="How far the predicted owner of each cell is from the owner at the end of the "
-        "game: ln 2 = 0.69 is a guess, 0 certain and right.",
+        explanation=(
+            "Error of the predicted owner of each cell at the end of the game: ln 2 = 0.69 is "
+            "a guess, 0 is certain and correct."
+        ),
         series=(Series(column="ownership_loss", label="ownership loss"),),
     ),
     Chart(
@@ -149,8 +169,9 @@ CHARTS = (
         name="score_loss",
         title="Score loss",
         unit="squared share",
-        explanation="How far the predicted score is from the real one, as a share of the largest "
-        "score that the game can have, squared.",
+        explanation=(
+            "Squared error of the predicted score, as a share of the game's largest possible score."
+        ),
         series=(Series(column="score_loss", label="score loss"),),
     ),
     Chart(
@@ -158,8 +179,9 @@ CHARTS = (
         name="material_loss",
         title="Material loss",
         unit="squared share",
-        explanation="How far the predicted lead in pieces at the end is from the real one, as a "
-        "share of all pieces, squared.",
+        explanation=(
+            "Squared error of the predicted material lead at the end, as a share of all material."
+        ),
         series=(Series(column="material_loss", label="material loss"),),
     ),
     Chart(
@@ -167,8 +189,10 @@ CHARTS = (
         name="reply_loss",
         title="Reply loss",
         unit="nats",
-        explanation="How far the predicted reply of the opponent is from what the search chose on "
-        "the next ply.",
+        explanation=(
+            "Distance between the predicted reply of the opponent and the search's policy on "
+            "the next ply."
+        ),
         series=(Series(column="reply_loss", label="reply loss"),),
         from_zero=False,
     ),
@@ -177,8 +201,9 @@ CHARTS = (
         name="soft_policy_loss",
         title="Soft policy loss",
         unit="nats",
-        explanation="As the policy loss, for the search's choice made flatter, so that second-best "
-        "moves count.",
+        explanation=(
+            "Like the policy loss, for a flattened search policy, so that second-best moves count."
+        ),
         series=(Series(column="soft_policy_loss", label="soft policy loss"),),
         from_zero=False,
     ),
@@ -187,8 +212,10 @@ CHARTS = (
         name="later_values_loss",
         title="Later values loss",
         unit="squared error",
-        explanation="How far the predicted values of the next plies are from those of the search; "
-        "the sum over several spans of plies.",
+        explanation=(
+            "Squared error of the predicted search values over the next plies, summed over "
+            "several horizons."
+        ),
         series=(Series(column="later_values_loss", label="later values loss"),),
     ),
     Chart(
@@ -196,41 +223,46 @@ CHARTS = (
         name="plies_left_loss",
         title="Plies left loss",
         unit="Huber loss, 20 plies",
-        explanation="How far the predicted rest of the game is from the real one; errors beyond 10 "
-        "plies count linearly.",
+        explanation=(
+            "Error of the predicted number of remaining plies; errors beyond 10 plies count "
+            "linearly."
+        ),
         series=(Series(column="plies_left_loss", label="plies left loss"),),
     ),
     Chart(
         section="resignation",
         name="resigned",
-        title="Games given up",
+        title="Resigned games",
         unit="% of games",
-        explanation="Games of self-play that ended because a player resigned; the time they would "
-        "have taken goes into other games.",
-        series=(Series(column="resigned_rate", label="given up"),),
+        explanation="Self-play games that ended by resignation, which saves time for other games.",
+        series=(Series(column="resigned_rate", label="resigned"),),
         percent=True,
     ),
     Chart(
         section="resignation",
         name="false_positives",
-        title="Given up wrongly",
+        title="False resignations",
         unit="% of resignations",
-        explanation="Some games are played to their end whatever their values. Of the latest of "
-        "those in which a player would have resigned, so many were won or drawn by that player; "
-        "the true share lies in the band 95 times of 100.",
+        explanation=(
+            "Self-play plays some games to their end regardless of values. This share of the "
+            "latest of them, in which a player would have resigned, that player won or drew. "
+            "The band is a 95 % interval."
+        ),
         series=(Series(column="resign_false_positives", label="wrong", of="resign_measured"),),
         percent=True,
         to_hundred=False,
-        bound=("selfplay.resignation_false_positives", "promised: at most"),
+        bound=("selfplay.resignation_false_positives", "limit:"),
     ),
     Chart(
         section="resignation",
         name="threshold",
-        title="Threshold of resignation",
+        title="Resignation threshold",
         unit="value",
-        explanation="A player resigns when the position and its best move are both worth less than "
-        "this to it, −1 being a sure loss. It is computed again in each generation, from the games "
-        "played to their end.",
+        explanation=(
+            "A player resigns when the values of the position and of its best move are both "
+            "below this threshold; −1 is a certain loss. Each generation recomputes it from "
+            "the games played to their end."
+        ),
         series=(Series(column="resign_threshold", label="threshold"),),
         from_zero=False,
     ),
@@ -239,8 +271,10 @@ CHARTS = (
         name="evaluations",
         title="Evaluations",
         unit="per second",
-        explanation="Positions that the network judges in a second of self-play: each simulation "
-        "of the search waits for one of them.",
+        explanation=(
+            "Positions that the network evaluates per second of self-play: each simulation of "
+            "the search needs one."
+        ),
         series=(Series(column="evaluations_per_s", label="evaluations"),),
     ),
     Chart(
@@ -248,8 +282,10 @@ CHARTS = (
         name="shares",
         title="Where the time goes",
         unit="% of the time",
-        explanation="Shares of search, network and learning; where the search takes most of the "
-        "time, a faster device for the network would not help.",
+        explanation=(
+            "Shares of search, network and training; if search takes most of the time, a "
+            "faster device for the network would not help."
+        ),
         series=(
             Series(column="search_share", label="search"),
             Series(column="network_share", label="network"),
@@ -263,7 +299,7 @@ SECTIONS = {
     "games": "What are its games like?",
     "learning": "What does it learn?",
     "targets": "What else does it learn?",
-    "resignation": "When does it give up?",
+    "resignation": "When does it resign?",
     "speed": "Speed",
 }
 
@@ -294,7 +330,7 @@ def chart_data(chart: Chart, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def setting(config: dict[str, Any], key: str) -> Any:
-    """The value of a dotted key such as `network.blocks`; None where there is none."""
+    """The value of a dotted key such as `network.blocks`; None if missing."""
     value: Any = config
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -302,7 +338,7 @@ def setting(config: dict[str, Any], key: str) -> Any:
 
 
 def share_of(config: dict[str, Any], key: str) -> float | None:
-    """A setting that is a share from 0 to 1; None if it is not."""
+    """A setting that is a share from 0 to 1; None otherwise."""
     value = setting(config, key)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value <= 1 else None

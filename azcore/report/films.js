@@ -1,5 +1,5 @@
-// Games side by side that step together. Each board is a film: a picture in which each element says
-// at which positions it is seen, so this script shows and hides, and draws no board.
+// Games side by side that step together. Each board is a film: a picture whose elements state
+// at which positions they are visible, so this script shows and hides them, and draws no board.
 "use strict";
 
 class Film {  // game: seats, moves, players (a seat a ply), ended, and boards (texts) if it has no pictures
@@ -14,18 +14,18 @@ class Film {  // game: seats, moves, players (a seat a ply), ended, and boards (
 
   get length() { return this.game.moves.length; }
 
-  show(wanted) {  // the position after so many plies, or the last one; returns what happened there
+  show(wanted) {  // the position after so many plies, or the last one; returns a description
     const ply = Math.min(wanted, this.length);
     if (this.text) this.text.textContent = this.game.boards[ply];
     for (const { part, spans } of this.scenes)
       part.setAttribute("visibility", spans.some(([first, last = first]) => first <= ply && ply <= last) ? "visible" : "hidden");
     const { seats, players, moves, ended, length } = this.game;
-    const says = ply === 0 ? "The game begins" : `${ply}: ${seats[players[ply - 1]]} plays ${moves[ply - 1]}`;
-    return ply < this.length ? says : length > ply ? `${says}; the rest is not shown` : `${says} – ${ended}`;
+    const text = ply === 0 ? "The game begins" : `${ply}: ${seats[players[ply - 1]]} plays ${moves[ply - 1]}`;
+    return ply < this.length ? text : length > ply ? `${text}; the rest is not shown` : `${text} – ${ended}`;
   }
 }
 
-// Puts films into a host with one slider for all. Each of games has its film's element and a title.
+// Puts films into a host with one slider for all. Each game has its film's element and a title.
 function together(host, games, start = 0) {
   const make = (name, attributes, parent, text = "") => {
     const made = document.createElement(name);
@@ -42,11 +42,11 @@ function together(host, games, start = 0) {
     make("figcaption", {}, figure, game.title);
     figure.append(game.element);
     game.element.hidden = false;
-    return { film: new Film(game.element, game), says: make("p", { class: "says" }, figure) };
+    return { film: new Film(game.element, game), description: make("p", { class: "description" }, figure) };
   });
   const longest = Math.max(0, ...films.map(({ film }) => film.length));
   const bar = make("div", { class: "together-bar", role: "group", "aria-label": "Step through the games" }, host);
-  const buttons = [["back", "‹", "One ply back"], ["play", "▶", "Play"], ["next", "›", "One ply on"]].map(([name, sign, words]) => [name, make("button", { type: "button", "data-films": name, "aria-label": words }, bar, sign)]);
+  const buttons = [["back", "‹", "Back by one ply"], ["play", "▶", "Play"], ["next", "›", "Forward by one ply"]].map(([name, sign, words]) => [name, make("button", { type: "button", "data-films": name, "aria-label": words }, bar, sign)]);
   const slider = make("input", { type: "range", min: 0, max: longest, value: 0, "aria-label": "Ply" }, bar);
   const count = make("span", { class: "count" }, bar);
   let ply = 0, timer = null;
@@ -58,7 +58,7 @@ function together(host, games, start = 0) {
       ply = Math.max(0, Math.min(longest, wanted));
       slider.value = ply;
       count.textContent = `${ply} of ${longest}`;
-      for (const { film, says } of films) says.textContent = film.show(ply);
+      for (const { film, description } of films) description.textContent = film.show(ply);
     },
     play(on) {
       clearInterval(timer);

@@ -1,6 +1,6 @@
-"""Games of a run as films, which pages show side by side.
+"""Films of a run's games, which pages show side by side.
 
-No network is asked, so this takes milliseconds and suits a run that goes on.
+It uses no network, so it takes milliseconds, even during a run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from azcore.storage.run_directory import RunDirectory
 from azcore.storage.start_states import StartStates
 
 WANTED = ("first", "last")
-MOMENTS = 8  # of the course of a run
+MOMENTS = 8  # from the course of a run
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Filmed:
 
 
 class Films:
-    """The games of a run to be shown. What was replayed once is kept. Not thread-safe.
+    """The games of a run to show; caches replayed ones. Not thread-safe.
 
     Args:
         run: may have no games yet, or still be running.
@@ -50,7 +50,7 @@ class Films:
         self._shown: dict[int, Filmed] = {}
 
     def shown(self) -> list[Filmed]:
-        """The first game and the latest one that has ended; fewer if the run has no more."""
+        """The first game and the latest finished one; fewer if the run has no more."""
         named = [
             replace(chosen, why=next(why for why in reversed(WANTED) if why in chosen.why))
             for chosen in self._chooser.choose()
@@ -69,7 +69,7 @@ class Films:
             try:
                 game = kept.get(chosen.place) or self._replayed(chosen)
             except (AzcoreError, OSError, LookupError, TypeError):
-                continue  # the report says what is wrong with it
+                continue  # the report describes the problem
             self._shown[chosen.place] = game
             found.append(Filmed({**game.data, "why": chosen.why}, game.film))
         return found
@@ -79,12 +79,12 @@ class Films:
         name = json.dumps(record.game, sort_keys=True)
         if name not in self._referees:
             self._referees[name] = Referee(received(record.game["name"], record.game["settings"]))
-        self._referees[name].check(record, "a game to be shown")
+        self._referees[name].check(record, "a game for a film")
         return film_of(self._referees[name].game, record)
 
 
 def film_of(game: Game, record: GameRecord) -> Filmed:
-    """A record that was played by the rules of `game`, up to `MAX_PLIES` plies."""
+    """A record's game, replayed by the rules of `game` up to `MAX_PLIES` plies."""
     state = StartStates(game).of(record.start)
     states, moves = [state], []
     for action in record.actions[:MAX_PLIES].tolist():

@@ -1,5 +1,5 @@
-// Steps through the games. Their boards are films: pictures in which each element says at which
-// positions it is seen, so this script shows and hides, and draws no board.
+// Steps through the games. Their boards are films: pictures whose elements state at which
+// positions they are visible, so this script shows and hides them, and draws no board.
 
 function viewer(games) {
   const id = (name) => document.getElementById(name);
@@ -7,7 +7,7 @@ function viewer(games) {
     const board = id(`board-${i}`), film = board.querySelector("svg");
     const spansOf = (part) => part.dataset.on.split(" ").map((span) => span.split("-").map(Number));
     const scenes = film ? [...film.querySelectorAll("[data-on]")].map((part) => ({ part, spans: spansOf(part), on: null })) : [];
-    if (film) film.querySelector("title").remove();  // a tip under the pointer; its label says more
+    if (film) film.querySelector("title").remove();  // it would show as a tooltip; the label is more useful
     return { board, film, scenes, ply: 0 };
   });
   const slider = id("ply"), buttons = [...document.querySelectorAll("[data-game]")];
@@ -25,7 +25,7 @@ function viewer(games) {
     id("heat").closest("p").hidden = !(game.has_heat || game.has_owners);
     id("heat-name").textContent = game.counts_visits ? "visits" : "search's policy";
     const heads = id("top").tHead.rows[0].cells;
-    id("top").caption.textContent = game.counts_visits ? "Moves that the search visited most" : "Moves that the search makes likelier";
+    id("top").caption.textContent = game.counts_visits ? "Most visited moves" : "Moves by improved policy";
     heads[1].textContent = game.counts_visits ? "Share of visits" : "Improved policy";
     heads[2].hidden = !game.counts_visits;
     layers();
@@ -39,7 +39,7 @@ function viewer(games) {
       for (const group of view.film.querySelectorAll(`.az-${name}`)) group.style.display = id(name).checked ? "" : "none";
   }
 
-  function fit() {  // the widest row of a board of letters fills its frame, within reason
+  function fit() {  // fits the widest row of a text board to its frame, within limits
     if (view.film) return;
     const columns = game.boards.flatMap((text) => text.split("\n")).reduce((most, line) => Math.max(most, [...line].length), 1);
     const size = (view.board.clientWidth - 36) / (columns * 0.61);
@@ -50,14 +50,14 @@ function viewer(games) {
     const seats = game.seats;
     draw(id("course"), {
       title: "Value over the game", x: game.plies.map((_, i) => i + 1), xName: "ply", xFormat: short,
-      yName: `value as ${seats[0]} sees it`, yFormat: signed, yExact: signed, low: -1, high: 1, height: 190,
+      yName: `value for ${seats[0]}`, yFormat: signed, yExact: signed, low: -1, high: 1, height: 190,
       series: [{ label: "value", y: game.plies.map((p) => (p.seat === 0 ? p.value : -p.value)), colour: colour(0) }],
       lines: [{ label: "", value: 0 }], heads: game.plies.map((p, i) => `ply ${i + 1}: ${p.action}`),
       marker: view.ply + 1, pick: go,
     });
   }
 
-  // What the network predicts of a position, in the view of the first player.
+  // The network's predictions for a position, in the view of the first player.
   function predict(found) {
     const network = game.network, seats = game.seats;
     id("network").hidden = !found;
@@ -84,12 +84,12 @@ function viewer(games) {
     }
     if (found.material !== undefined) {
       const lead = Math.round(100 * found.material);
-      entry("Expected lead in pieces", lead === 0 ? "even" : `${seats[lead > 0 ? 0 : 1]}, ${Math.abs(lead)}\u00a0%`);
+      entry("Expected material lead", lead === 0 ? "even" : `${seats[lead > 0 ? 0 : 1]}, ${Math.abs(lead)}\u00a0%`);
     }
     if (found.plies_left !== undefined) entry("Plies left", `about ${found.plies_left}`);
   }
 
-  function show(ply) {  // the board after so many plies; returns it in words
+  function show(ply) {  // shows the board after so many plies; returns a description
     if (!view.film) {
       view.board.firstElementChild.textContent = game.boards[ply];
       return game.boards[ply];
@@ -126,8 +126,8 @@ function viewer(games) {
       element("td", {}, number(value, signed), row);
     });
     const network = game.network;
-    id("key").textContent = !network ? "No network of this run is there to say P." : network.note
-      || `P and Q as the network of step ${network.step.toLocaleString("en")} sees them now` + (game.counts_visits ? "; Q of the first move is the search's own." : ".");
+    id("key").textContent = !network ? "P is unknown: this run has no saved network." : network.note
+      || `P and Q by the network of step ${network.step.toLocaleString("en")}` + (game.counts_visits ? "; Q of the first move is the search's own." : ".");
   }
 
   function go(wanted) {
@@ -146,7 +146,7 @@ function viewer(games) {
       id("value").textContent = `Value ${signed(now.value)} for ${seats[now.seat]}` + (now.visits > 0 && game.counts_visits ? `, after ${now.visits.toLocaleString("en")} visits` : "");
     } else {
       const cut = game.length > total;
-      id("move").textContent = cut ? "The game goes on" : ends[game.outcome] + (game.ended_by ? `: ${game.ended_by}` : "");
+      id("move").textContent = cut ? "The game continues" : ends[game.outcome] + (game.ended_by ? `: ${game.ended_by}` : "");
       id("why").textContent = "";
       id("value").textContent = cut ? `${game.length - total} further plies are not shown` : `After ${total} plies`;
     }
@@ -167,7 +167,7 @@ function viewer(games) {
     const inside = id("viewer").contains(event.target);
     const arrow = event.key.startsWith("Arrow");
     const writes = event.target.tagName === "INPUT" && event.target.type !== "checkbox";
-    // Home and End belong to the page unless the game has the focus.
+    // Home and End scroll the page unless the game has the focus.
     if (!keys[event.key] || writes || event.ctrlKey || event.altKey || event.metaKey || (!arrow && !inside)) return;
     event.preventDefault();
     go(moves[keys[event.key]]());

@@ -1,6 +1,6 @@
-"""The games of a report as plain values, through which the page steps.
+"""The games of a report as plain values that the page steps through.
 
-`chosen.py` says which games; here they are replayed, and `predicted.py` asks a network about them.
+`chosen.py` chooses them, this file replays them, and `predicted.py` evaluates them with a network.
 
 Letters: T plies.
 """
@@ -44,11 +44,11 @@ class Shown:
 
 
 class Games:
-    """The games of a run that its report shows. What was replayed once is kept for the next report.
+    """The games in a run's report; caches replayed ones for the next report.
 
     Args:
         run: may have no games yet, or still be running.
-        device: where the network is asked about positions.
+        device: where the network evaluates positions.
     """
 
     def __init__(self, run: RunDirectory, device: torch.device) -> None:
@@ -59,10 +59,10 @@ class Games:
         self._shown: dict[tuple[int, Weights | None], Shown] = {}
 
     def shown(self, step: int) -> tuple[list[Shown], list[str]]:
-        """The games, and a sentence for each that cannot be shown.
+        """The games, and a sentence for each that it cannot show.
 
         Args:
-            step: of the last checkpoint.
+            step: the last checkpoint's step.
         """
         kept, shown, notes = self._shown, [], []
         self._shown = {}
@@ -73,7 +73,7 @@ class Games:
                 key = chosen.place, weights
                 found = kept.get(key) or self._replayed(record, weights)
             except (AzcoreError, OSError, LookupError, TypeError) as error:
-                notes.append(f"The game that is the {chosen.why} cannot be shown: {error}")
+                notes.append(f"Cannot show the game that is the {chosen.why}: {error}")
                 continue
             self._shown[key] = found
             shown.append(_with_why(found, chosen))
@@ -96,9 +96,9 @@ def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: 
     """A record with its boards, texts and predictions, up to `MAX_PLIES` plies.
 
     Args:
-        game: of the record, which was played by its rules.
+        game: whose rules the record follows.
         record: the game.
-        weights: of the network to ask; None: there is none.
+        weights: the network's weights; None: no network.
         networks: reads the network.
     """
     state = StartStates(game).of(record.start)
@@ -120,7 +120,7 @@ def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: 
         # [T + 1], before each ply and at the end
         "boards": [] if drawn else [game.render(state) for state in states],
         "plies": plies,  # [T]; values in the view of the player to move
-        # Gumbel's are shares of the improved policy; an old record does not say what it counts.
+        # Gumbel's are shares of the improved policy; an old record does not state what it counts.
         "counts_visits": record.counts != "policy",
         "has_heat": drawn is not None and any(visits),
         "has_owners": drawn is not None and any(cells is not None for cells in asked.owners),
@@ -143,7 +143,7 @@ def _visits(record: GameRecord, ply: int) -> dict[int, int]:
 
 
 def _table(record: GameRecord, ply: int, visits: Mapping[int, int]) -> list[int]:
-    """The actions that the page tells of: the most visited ones and the one that was played."""
+    """The actions in the page's table: the most visited ones and the one played."""
     table, played = list(visits)[:TOP_ACTIONS], int(record.actions[ply])
     return table if played in table else [*table, played]
 
@@ -167,7 +167,7 @@ def _ply(
     rows = []
     for i, action in enumerate(table):
         prior, value = asked.of(ply, i)
-        # A record holds Q of the most visited action alone.
+        # A record has only the Q of the most visited action.
         searched = i == 0 and record.counts == "visits" and len(record.best_child_values) > 0
         if searched and visits:
             value = float(record.best_child_values[ply])
@@ -178,19 +178,19 @@ def _ply(
         "value": _rounded(float(np.nan_to_num(record.root_values[ply]))),
         "visits": sum(visits.values()),
         "why": reason(record, ply, visits, int(game.legal_action_mask(state).sum())),
-        "top": rows,  # text, N, P and Q; P and Q are None if nobody knows
+        "top": rows,  # text, N, P and Q; P and Q are None if unknown
         "played": table.index(played),
     }
 
 
 def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) -> str:
-    """Why a move was played, in one phrase.
+    """Why self-play chose a move, in one phrase.
 
     Args:
-        record: of the game.
-        ply: of the move.
-        visits: of this ply's actions, most first.
-        legal: how many moves there were.
+        record: the game's record.
+        ply: the move's ply.
+        visits: the visits of this ply's actions, most first.
+        legal: number of legal moves.
     """
     if legal == 1:
         return "forced: the only legal move"
@@ -199,7 +199,7 @@ def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) 
     if record.proven[ply]:
         return "the rules had decided the game"
     if not visits:
-        return "after a quick search, of which nothing was kept"
+        return "after a quick search, which left no record"
     played = int(record.actions[ply])
     count, most = visits.get(played, 0), max(visits.values())
     percent = 100 * count / sum(visits.values())
@@ -209,7 +209,7 @@ def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) 
         return f"Gumbel: first in the search with its noise, {likely}"
     if count == most:
         return f"most visits, {share}"
-    return f"sampled: it had {share} of the visits" if count else "sampled, of few visits"
+    return f"sampled: it had {share} of the visits" if count else "sampled, with few visits"
 
 
 def filmed(
@@ -218,15 +218,15 @@ def filmed(
     heat: Sequence[Mapping[int, float]] = (),
     owners: Sequence[FloatArray | None] = (),
 ) -> Picture | None:
-    """All positions in one picture; None if the game has no boards to draw, or faulty ones."""
+    """All positions in one picture; None if the game has no boards, or faulty ones."""
     try:
         return film(game, states, heat=heat, owners=owners, bare=True)
-    except Exception:  # a fault in drawing must not hide the game: its text is shown instead
+    except Exception:  # a fault in drawing must not hide the game: show its text instead
         return None
 
 
 def ended_by(game: Game, state: Any, record: GameRecord) -> str:
-    """How the game ended, in a few words; empty if its replay is cut short."""
+    """How the game ended, in a few words; empty if the replay is incomplete."""
     if record.resigned_by is not None:
         return "resignation"
     if record.agreed:

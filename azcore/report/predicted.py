@@ -1,7 +1,7 @@
-"""What a run's network says of a game: P and values of its moves, and all that it predicts.
+"""A network's predictions for a game: P and values of its moves, and everything else.
 
-A record has visits but neither the priors nor the values of single moves. The network that is
-nearest to the one that played says them again.
+A record has visits but neither the priors nor the values of single moves. The saved network nearest
+to the one that played recomputes them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from azcore.networks.saved import network_of
 from azcore.storage.checkpoint import KEY, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 
-MOST_POSITIONS = 300  # of a game that are asked about, so that a report takes seconds
+MOST_POSITIONS = 300  # plies to evaluate per game, so that a report takes seconds
 
 
 @dataclass(frozen=True)
 class Weights:
-    """The checkpoint that says something about a game, and its steps."""
+    """The checkpoint that evaluates a game, and its steps."""
 
     path: Path
     step: int
@@ -52,15 +52,15 @@ class Weights:
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a network says of the first plies of a game, in the view of the player to move.
+    """A network's predictions for a game's first plies, in the view of the player to move.
 
     Attributes:
         plain: for the page: the `step`, and `positions` in the view of seat 0 if the network
-            predicts more than policy and value; or a `note` why it cannot be asked. None: there
-            is no network.
+            predicts more than policy and value; or a `note` with the reason for its absence. None:
+            no network.
         priors: P of each ply's moves.
         values: the value of the position after each of them.
-        owners: cells in the view of seat 0; None where nothing is predicted.
+        owners: cells in the view of seat 0; None without a prediction.
     """
 
     plain: dict[str, Any] | None = None
@@ -69,14 +69,14 @@ class Predicted:
     owners: list[FloatArray | None] = field(default_factory=list)
 
     def of(self, ply: int, i: int) -> tuple[float | None, float | None]:
-        """P and value of a ply's move `i`; None if they are not known."""
+        """P and value of a ply's move `i`; None if unknown."""
         if ply >= len(self.priors):
             return None, None
         return self.priors[ply][i], self.values[ply][i]
 
 
 class Networks:
-    """Reads the networks of checkpoints, and keeps the last one: games of one time share it.
+    """Loads the networks of checkpoints; caches the last one, which games of one period share.
 
     Args:
         device: where they run.
@@ -102,7 +102,7 @@ class Networks:
         _, learned, predictor, step = self._last
         shapes = [(one.num_actions, one.observation_shape) for one in (learned, game)]
         if shapes[0] != shapes[1]:
-            raise AzcoreError("it was made for another board")
+            raise AzcoreError("it is for another board")
         return predictor, step
 
 
@@ -113,13 +113,13 @@ def predicted(
     moves: Sequence[Sequence[int]],
     networks: Networks,
 ) -> Predicted:
-    """What the network says of a game.
+    """A network's predictions for a game.
 
     Args:
-        weights: None: there is no network.
-        game: of the states.
+        weights: None: no network.
+        game: the game of the states.
         states: [T + 1], the positions of one game from its beginning.
-        moves: [T], of each position but the last, those to be judged.
+        moves: [T], the moves to evaluate in each position but the last.
         networks: reads the network.
     """
     if weights is None:
@@ -136,7 +136,7 @@ def predicted(
         TypeError,
         RuntimeError,
     ) as error:  # torch: no memory
-        note = f"The network of {weights.path.name} cannot be asked: {error}"
+        note = f"Cannot use the network of {weights.path.name}: {error}"
         return Predicted({"note": note})
     seen = [
         one if game.current_player(state) == 0 else one.of_other_player()
@@ -160,8 +160,8 @@ def _values(
         for state, some in zip(states, moves, strict=False)
         for action in some
     ]
-    going_on = [following for _, following in after if not game.is_terminal(following)]
-    judged = iter(network.predict(game, going_on))
+    unfinished = [following for _, following in after if not game.is_terminal(following)]
+    judged = iter(network.predict(game, unfinished))
     values = []
     for seat, following in after:
         if game.is_terminal(following):

@@ -1,8 +1,8 @@
 """One page about one run: `report.html`, which opens anywhere, offline too.
 
 The page is `template.html` with `report.css`, `charts.js`, `games.js` and the run's numbers as JSON
-inserted. All data comes from the run directory. What a run does not have yet is left out, so a
-report can be written at any moment.
+inserted. All data comes from the run directory. It omits what a run does not have yet, so a report
+can be written at any time.
 
 This file writes the page. `tables.py` reads the run's tables, `figures.py` lists the charts,
 `chosen.py` chooses games, `games.py` replays them, and `predicted.py` asks the network about them.
@@ -41,29 +41,29 @@ from azcore.report.tables import (
     slowest_first,
     thinned,
 )
-from azcore.storage.changes import UNCHANGED, base_in_words, changes
+from azcore.storage.changes import UNCHANGED, changes, describe_base
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import DEFAULT, own_settings
 
-ANCHOR = "random"  # the player rated 0, the same for every game and run
+ANCHOR = "random"  # the player rated 0, in every game and run
 CPU = torch.device("cpu")
 MAX_MEMBERS = 50
 MAX_MATCHES = 200
 NOTHING_YET = (
-    "The first generation of this run has not ended yet. Its curves and games will be here."
+    "The first generation of this run has not ended yet. Its curves and games will appear here."
 )
 NO_GAME = "No game has ended yet."
-NO_MATCH = "No match has been played yet."
+NO_MATCH = "No matches yet."
 MAX_SETTINGS = 20_000  # characters
 
 
 class Report:
-    """The report of one run, which can be written again and again while the run goes on.
+    """The report of one run, which can be rewritten during the run.
 
     Args:
         run_dir: holds any of config.yaml, metrics.csv, matches.csv, gate.csv, games/records.azg and
             checkpoints.
-        device: where the network is asked about the games.
+        device: where the network evaluates the games.
     """
 
     def __init__(self, run_dir: Path, device: torch.device = CPU) -> None:
@@ -71,19 +71,18 @@ class Report:
         self._games = Games(self._run, device)
 
     def write(self) -> Path:
-        """Write `report.html` into the run directory, in place of an older one.
+        """Write `report.html` into the run directory, replacing an older one.
 
         The page grows to a few megabytes at most, whatever the length of the run.
 
-        Returns:
-            The page's path. The page is replaced atomically.
+        Returns: The page's path. The replacement is atomic.
 
         Raises:
             OSError: the page cannot be written.
         """
         path = self._run.report
         page = self.render()
-        # A name of its own: two processes may write at once, and a link is never followed.
+        # A unique name: two processes may write at once, and a link is never followed.
         number, part = tempfile.mkstemp(".part", "report-", path.parent)
         try:
             with open(number, "w", encoding="utf-8") as file:
@@ -116,7 +115,7 @@ def _page(
         run: the run.
         metrics: its rows.
         games: to show.
-        notes: on games that cannot be shown.
+        notes: on games that it cannot show.
     """
     try:
         config, config_note = own_settings(run), ""
@@ -128,7 +127,7 @@ def _page(
     curve = rating_curve(matches, metrics, ratings)
     plain = [game.data for game in games]
 
-    # With a sequential test, no share decides.
+    # A sequential test decides without a threshold.
     threshold = None if setting(config, "gate.sprt") else share_of(config, "gate.threshold")
     drawn = [metrics[i] for i in thinned(len(metrics))]
     data = {
@@ -175,13 +174,13 @@ def _page(
 
 
 def json_for_script(data: Any) -> str:
-    """JSON that can neither end its script element nor begin a comment there."""
+    """JSON that can neither end its script element nor start a comment there."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def boards_html(games: list[Shown]) -> str:
-    """The boards of the games, which games.js steps through; it fills in those that are texts."""
+    """The boards of the games, for games.js to step through; it fills in text boards."""
     films = [game.film for game in games]
     parts = shared([film for film in films if film is not None]) if any(films) else ""
     for i, film in enumerate(films):
@@ -202,7 +201,7 @@ def choices_html(games: list[dict[str, Any]]) -> str:
 
 
 def opening_html(metrics: list[dict[str, str]]) -> str:
-    """What to expect of a page without numbers."""
+    """A preview for a page without numbers."""
     return "" if metrics else f'<p class="lead">{NOTHING_YET}</p>'
 
 
@@ -213,7 +212,7 @@ def note_html(note: str) -> str:
 def game_settings(
     config: dict[str, Any], game: dict[str, Any] | None
 ) -> tuple[str, list[tuple[str, str]]]:
-    """The game's name, and the settings that tell one run from another."""
+    """The game's name, and the settings that distinguish one run from another."""
     own = config.get("game")
     own = dict(own) if isinstance(own, dict) else {"name": own or ""}
     name = str(own.pop("name", "") or (game or {}).get("name", ""))
@@ -259,14 +258,14 @@ def facts_html(metrics: list[dict[str, str]], curve: dict[str, Any]) -> str:
 
 
 def findings_html(metrics: list[dict[str, str]]) -> str:
-    """What looks wrong at the end of the run; nothing if nothing does."""
+    """The problems at the end of the run; empty if there are none."""
     found = findings([numbers_of(row) for row in metrics[-HISTORY:]])
     if not found:
         return ""
     items = "".join(
         f"<li>{html.escape(f'{text[:1].upper()}{text[1:]}.')}</li>" for text in found.values()
     )
-    return f'<section class="findings"><h2>Look at this</h2><ul>{items}</ul></section>'
+    return f'<section class="findings"><h2>Warnings</h2><ul>{items}</ul></section>'
 
 
 def duration(seconds: float) -> str:
@@ -292,19 +291,18 @@ def rating_html(curve: dict[str, Any], matches: list[dict[str, str]]) -> str:
     if not matches:
         note = NO_MATCH
     elif not curve["value"]:
-        note = f"No match joins a player of this run to {ANCHOR}, whose rating is 0."
+        note = f"No match connects a player of this run to {ANCHOR}, whose rating is 0."
     return figure_html(
         "rating",
         "Rating",
-        "Strength from all matches taken together, random play being 0: 200 points more mean 76 % "
-        "of the points in a match, and the true rating lies in the band 95 times of 100. "
-        + measured_by(matches),
+        "Strength from all matches together; random play is 0. A lead of 200 means 76 % of the "
+        "points in a match; the band is a 95 % interval. " + measured_by(matches),
         note,
     )
 
 
 def gate_html(gate: list[dict[str, str]], threshold: float | None) -> str:
-    """How candidates did against the best player; empty for a run without a gate."""
+    """The candidates' matches against the best player; empty for a run without a gate."""
     if not gate:
         return ""
     passed = [row for row in gate if row.get("promoted") == "1"]
@@ -318,16 +316,15 @@ def gate_html(gate: list[dict[str, str]], threshold: float | None) -> str:
     figure = figure_html(
         "gate",
         "Candidates against the best player",
-        "The best player so far makes the games. Now and then the network in training plays a "
-        f"match against it, and takes its place by scoring{line}; the true score lies between the "
-        "ends of a bar 95 times of 100.",
+        "The best player so far plays the games. From time to time the network in training plays a "
+        f"match against it, and replaces it by scoring{line}; each bar is a 95 % interval.",
         "",
     )
-    return f'<section><h2>Who makes the games?</h2><p class="lead">{lead}</p>{figure}</section>'
+    return f'<section><h2>Who plays the games?</h2><p class="lead">{lead}</p>{figure}</section>'
 
 
 def section_html(key: str, metrics: list[dict[str, str]]) -> str:
-    """The charts of one section that have numbers; empty if none has."""
+    """The charts of a section that have numbers; empty if none has."""
     figures = [
         figure_html(chart.name, chart.title, chart.explanation, "")
         for chart in CHARTS
@@ -396,9 +393,9 @@ def members_html(members: list[dict[str, str]]) -> str:
     left_out = len(members) - len(rows)
     note = f"<p>{left_out:,} faster ones are in members.csv.</p>" if left_out else ""
     return (
-        '<section><h2>Where games are played</h2><p class="lead">In the latest generation, the '
-        "slowest first: how fast each process or actor plays, how many steps of the learner its "
-        "weights are behind, and how often it was lost and begun again.</p>"
+        '<section><h2>Self-play processes</h2><p class="lead">The latest generation, slowest '
+        "first: the speed of each process or actor, how many learner steps its weights lag "
+        "behind, and how often it was lost and restarted.</p>"
         f"{table_html('Processes and actors', heads, rows)}{note}</section>"
     )
 
@@ -411,8 +408,8 @@ def config_html(config: dict[str, Any], note: str) -> str:
     if found:
         rows = [[html.escape(cell) for cell in each.cells] for each in found]
         table = (
-            f"<p>Beside the defaults of <code>{html.escape(base_in_words(config))}</code>:</p>"
-            + table_html("Settings that were changed", ("Setting", "Value", "Default"), rows)
+            f"<p>Other than the defaults of <code>{html.escape(describe_base(config))}</code>:</p>"
+            + table_html("Changed settings", ("Setting", "Value", "Default"), rows)
         )
     elif found is not None:
         table = f"<p>{UNCHANGED.capitalize()}.</p>"

@@ -1,4 +1,4 @@
-"""What the rules of a game are like, counted in random games."""
+"""Statistics of a game's rules, from random games."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from azcore.errors import GameError
 from azcore.game import Game
 
 MOST_GAMES = 200
-MOST_PLIES = 20_000  # of all of them together; a game that has begun is played to its end
+MOST_PLIES = 20_000  # of all games together; a game that has begun is played to its end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,12 +19,12 @@ class RulesFacts:
     """Means over games of uniformly random play.
 
     Attributes:
-        games: how many were played.
+        games: their number.
         legal: legal actions of a position.
         length: plies of a game.
         results: shares of games that seat 0 won, that were drawn, and that seat 1 won.
-        tree: the common logarithm of the number of games, if all were as wide as these: the
-            legal actions of a game multiplied, as Shannon (1950) did.
+        tree: the common logarithm of the number of games, estimated as the product of a game's
+            legal actions, as in Shannon (1950).
     """
 
     games: int
@@ -35,7 +35,7 @@ class RulesFacts:
 
 
 def facts_of(game: Game, seed: int = 1) -> RulesFacts:
-    """The facts of a game; the same whenever they are asked for.
+    """The facts of a game; the same on every call.
 
     Raises:
         GameError: a game does not end within `max_game_length`.

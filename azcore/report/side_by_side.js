@@ -11,17 +11,17 @@ function share(values) {
 }
 
 const CHARTS = [
-  { title: "Rating over random play", unit: "Elo", says: "From the matches of each run, random play of its own game being 0; the true rating lies in the band 95 times of 100.", of: (run) => run.rating.value, band: (run) => [run.rating.low, run.rating.high], x: (run) => run.rating.x },
-  { title: "Rating as a share of its own range", unit: "% of the way", says: "The same curve from its first point, 0 %, to its highest, 100 %: who got there sooner.", percent: true, of: (run) => share(run.rating.value), x: (run) => run.rating.x },
-  { title: "Policy: the search's choice foreseen", unit: "% of positions", says: "How often the network's favourite move is the one that the search visits most.", percent: true, of: (run) => run.curves.accuracy },
-  { title: "Value: the result foreseen", unit: "% of the variance", says: "How much of the result the network foresees: 0 % is no better than always saying the average, 100 % is certain and right.", percent: true, of: (run) => run.curves.foreseen },
-  { title: "Length of games", unit: "plies", says: "Moves of both players in an average game of self-play.", of: (run) => run.curves.length, low: 0 },
-  { title: "Wins of the first player", unit: "% of games", says: "The first mover's edge in self-play; draws are apart.", percent: true, of: (run) => run.curves.first, low: 0, high: 1 },
-  { title: "Draws", unit: "% of games", says: "Games of self-play that nobody wins.", percent: true, of: (run) => run.curves.draws, low: 0, high: 1 },
-  { title: "Evaluations in a second", unit: "per second", says: "Positions that the network judges in a second of self-play, on the machine of the run.", of: (run) => run.curves.speed, low: 0 },
+  { title: "Rating above random play", unit: "Elo", explanation: "From each run's matches; random play of its own game is 0. The band is a 95 % interval.", of: (run) => run.rating.value, band: (run) => [run.rating.low, run.rating.high], x: (run) => run.rating.x },
+  { title: "Rating as a share of its own range", unit: "% of the way", explanation: "The same curve scaled from its first point, 0 %, to its highest, 100 %: which run was faster.", percent: true, of: (run) => share(run.rating.value), x: (run) => run.rating.x },
+  { title: "Policy accuracy", unit: "% of positions", explanation: "How often the network's top move is also the search's most visited one.", percent: true, of: (run) => run.curves.accuracy },
+  { title: "Explained variance of results", unit: "% of the variance", explanation: "How much of the result the network predicts: 0 % is no better than the mean, 100 % is certain and correct.", percent: true, of: (run) => run.curves.foreseen },
+  { title: "Length of games", unit: "plies", explanation: "Moves of both players in an average game of self-play.", of: (run) => run.curves.length, low: 0 },
+  { title: "Wins of the first player", unit: "% of games", explanation: "The first mover's wins in self-play; the next chart has draws.", percent: true, of: (run) => run.curves.first, low: 0, high: 1 },
+  { title: "Draws", unit: "% of games", explanation: "Self-play games that end in a draw.", percent: true, of: (run) => run.curves.draws, low: 0, high: 1 },
+  { title: "Evaluations per second", unit: "per second", explanation: "Positions that the network evaluates per second of self-play, on the run's machine.", of: (run) => run.curves.speed, low: 0 },
 ];
 
-// Curves with points of their own, on one axis: every x of any of them, with gaps.
+// Curves with different points on one axis: the union of all x, with gaps.
 function merged(curves) {
   const x = [...new Set(curves.flatMap((curve) => curve.x.filter((value) => value !== null)))].sort((a, b) => a - b);
   const place = new Map(x.map((value, i) => [value, i]));
@@ -61,7 +61,7 @@ for (const [number, chart] of CHARTS.entries()) {
   const figure = element("figure", { class: "card", id: `chart-${number}` }, null, document.getElementById("charts"));
   const caption = element("figcaption", {}, null, figure);
   element("h3", {}, chart.title, caption);
-  element("p", {}, chart.says, caption);
+  element("p", {}, chart.explanation, caption);
   element("div", { class: "plot" }, null, figure);
 }
 
@@ -78,7 +78,7 @@ function showGames(plays) {
     const place = Math.round(share * (run.games.length - 1));
     const game = run.games[place];
     if (!game) return [];
-    const when = game.step === 0 ? "nothing learned yet" : `after ${game.trained ?? "the last generation"}, step ${game.step.toLocaleString("en")}`;
+    const when = game.step === 0 ? "untrained" : `after ${game.trained ?? "the last generation"}, step ${game.step.toLocaleString("en")}`;
     return [{ ...game, element: document.getElementById(`film-${i}-${place}`), title: `${labels[i]}, ${when}` }];
   });
   host.closest("section").hidden = !games.length;

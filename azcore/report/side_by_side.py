@@ -35,7 +35,7 @@ from azcore.report.tables import (
     scores,
     thinned,
 )
-from azcore.storage.changes import changes_in_words
+from azcore.storage.changes import describe_changes
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import own_settings
 from azcore.storage.untrusted import require_no_link
@@ -43,7 +43,7 @@ from azcore.storage.untrusted import require_no_link
 SIDE_BY_SIDE = "side_by_side.html"  # the page as a file
 FEWEST, MOST = 2, 4  # runs on a page
 POINTS = 300  # of a curve
-LATELY = 5  # generations that say what games are like now
+LATELY = 5  # generations that represent current play
 AXES = ("seconds", "step", "games", "evaluations")
 UNKNOWN = "–"
 
@@ -52,7 +52,7 @@ Row = dict[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """What the page tells of one run."""
+    """The page's data on one run."""
 
     name: str
     title: str
@@ -70,11 +70,11 @@ def write_side_by_side(path: Path, runs: Sequence[tuple[str, RunDirectory]]) -> 
     """Write the page, atomically, so that a browser may load it at any time.
 
     Args:
-        path: of the file.
+        path: the file's path.
         runs: as for `render_side_by_side`.
 
     Raises:
-        SettingError: there are too few or too many, or a link is in the way.
+        SettingError: there are too few or too many, or the path is a link.
         OSError: it cannot be written.
     """
     page = render_side_by_side(runs)
@@ -87,7 +87,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
     """The page as text.
 
     Args:
-        runs: each with the name that it is to have on the page.
+        runs: each with its name on the page.
 
     Raises:
         SettingError: there are too few or too many.
@@ -180,7 +180,7 @@ def _title(config: Mapping[str, Any]) -> str:
 
 
 def foreseen(row: Row) -> float | None:
-    """The share of the results' variance that the network foresees; below 0 it knows nothing."""
+    """The share of the results' variance that the network explains; below 0 it knows nothing."""
     loss, variance = cell(row, "value_loss"), cell(row, "value_target_variance")
     if loss is None or not variance:
         return None
@@ -205,12 +205,12 @@ CURVES: dict[str, Callable[[Row], float | None]] = {
 # -- tables -------------------------------------------------------------------------------------
 
 
-def _rules(tell: Callable[[Game], str]) -> Callable[[Column], str]:
-    return lambda column: UNKNOWN if column.game is None else tell(column.game)
+def _rules(describe: Callable[[Game], str]) -> Callable[[Column], str]:
+    return lambda column: UNKNOWN if column.game is None else describe(column.game)
 
 
-def _random(tell: Callable[[RulesFacts], str]) -> Callable[[Column], str]:
-    return lambda column: UNKNOWN if column.facts is None else tell(column.facts)
+def _random(describe: Callable[[RulesFacts], str]) -> Callable[[Column], str]:
+    return lambda column: UNKNOWN if column.facts is None else describe(column.facts)
 
 
 def _percent(share: float | None) -> str:
@@ -260,7 +260,7 @@ def _time(column: Column) -> str:
 
 
 def cost(rows: Sequence[Row]) -> tuple[float, float] | None:
-    """Evaluations and seconds of self-play for a move, over the run; None if it does not say."""
+    """Evaluations and seconds of self-play per move, over the run; None if not recorded."""
     plies, seconds, games_before, seconds_before = 0.0, 0.0, 0.0, 0.0
     for row in rows:
         games, total, length = (cell(row, name) for name in ("games", "seconds", "game_length"))
@@ -301,12 +301,12 @@ def halfway(values: Sequence[float | None], x: Sequence[float | None]) -> float 
     known = [(v, at) for v, at in zip(values, x, strict=True) if v is not None and at is not None]
     if len(known) < 2 or max(known)[0] <= known[0][0]:
         return None
-    middle = known[0][0] / 2 + max(known)[0] / 2  # their sum may be no number
+    middle = known[0][0] / 2 + max(known)[0] / 2  # their sum may not be a number
     return next(at for value, at in known if value >= middle)
 
 
 def _half(of: Callable[[Column], Sequence[float | None]]) -> Callable[[Column], str]:
-    def tell(column: Column) -> str:
+    def describe(column: Column) -> str:
         values = of(column)
         x = column.rating["x"] if values is column.rating["value"] else column.x
         at, evaluations = halfway(values, x["seconds"]), halfway(values, x["evaluations"])
@@ -314,44 +314,44 @@ def _half(of: Callable[[Column], Sequence[float | None]]) -> Callable[[Column], 
             return UNKNOWN
         return f"{duration(at)}, {evaluations:,.0f} evaluations"
 
-    return tell
+    return describe
 
 
 Rows = tuple[tuple[str, Callable[[Column], str]], ...]
 RULES: Rows = (
-    ("Actions there are", _rules(lambda game: f"{game.num_actions:,}")),
+    ("Number of actions", _rules(lambda game: f"{game.num_actions:,}")),
     (
-        "Planes that the network sees",
+        "Input planes",
         _rules(lambda game: "{} of {} × {}".format(*game.observation_shape)),
     ),
-    ("Ways to turn the board", _rules(lambda game: str(len(game.symmetries) + 1))),
-    ("Alpha of the noise at the root", _rules(lambda game: f"{game.dirichlet_alpha:.3g}")),
-    ("Longest game allowed", _rules(lambda game: f"{game.max_game_length:,} plies")),
-    ("Legal actions, on average", _random(lambda facts: f"{facts.legal:.1f}")),
-    ("Length, on average", _random(lambda facts: f"{facts.length:.0f} plies")),
+    ("Symmetries", _rules(lambda game: str(len(game.symmetries) + 1))),
+    ("Dirichlet alpha of the root noise", _rules(lambda game: f"{game.dirichlet_alpha:.3g}")),
+    ("Maximum game length", _rules(lambda game: f"{game.max_game_length:,} plies")),
+    ("Mean number of legal actions", _random(lambda facts: f"{facts.legal:.1f}")),
+    ("Mean length", _random(lambda facts: f"{facts.length:.0f} plies")),
     (
         "First player wins / draws / loses",
         _random(lambda facts: " / ".join(f"{100 * s:.0f}" for s in facts.results) + " %"),
     ),
-    ("Games there are, about", _random(lambda facts: f"10^{facts.tree:.0f}")),
-    ("Counted in", _random(lambda facts: f"{facts.games} random games")),
+    ("Number of games, about", _random(lambda facts: f"10^{facts.tree:.0f}")),
+    ("Estimated from", _random(lambda facts: f"{facts.games} random games")),
 )
 COURSE: Rows = (
-    ("Settings beside the defaults", lambda column: changes_in_words(column.config) or UNKNOWN),
+    ("Settings other than the defaults", lambda column: describe_changes(column.config) or UNKNOWN),
     ("Network, blocks × channels", _network),
     ("Simulations of a full search", _simulations),
     ("Time", _time),
     ("Games of self-play", _whole("games")),
     ("Evaluations", _whole("evaluations")),
     ("Optimizer steps", _whole("step")),
-    ("Evaluations for a move", _evaluations_a_move),
-    ("Time for a move, beside others", _seconds_a_move),
-    ("Rating over its own random play", _rating),
-    ("Half of the rating was there after", _half(lambda column: column.rating["value"])),
-    ("Half of the policy's accuracy after", _half(lambda column: column.curves["accuracy"])),
-    ("Half of the value's foresight after", _half(lambda column: column.curves["foreseen"])),
-    ("Length of its games now", _length),
-    ("First player wins / draws / loses now", _results),
+    ("Evaluations per move", _evaluations_a_move),
+    ("Time per move, with parallel games", _seconds_a_move),
+    ("Rating above its own random play", _rating),
+    ("Half of the rating after", _half(lambda column: column.rating["value"])),
+    ("Half of the policy accuracy after", _half(lambda column: column.curves["accuracy"])),
+    ("Half of the explained variance after", _half(lambda column: column.curves["foreseen"])),
+    ("Current game length", _length),
+    ("First player wins / draws / loses, currently", _results),
 )
 
 
@@ -363,9 +363,9 @@ def _table(columns: Sequence[Column], rows: Rows) -> str:
     )
     body = "".join(
         f'<tr><th scope="row">{label}</th>'
-        + "".join(f"<td>{html.escape(tell(column))}</td>" for column in columns)
+        + "".join(f"<td>{html.escape(describe(column))}</td>" for column in columns)
         + "</tr>"
-        for label, tell in rows
+        for label, describe in rows
     )
     return (
         '<div class="card scroll" tabindex="0"><table class="facts-table"><thead><tr><td></td>'

@@ -1,4 +1,4 @@
-"""What a list of runs says of each: how far it is, how strong, and what people wrote on it."""
+"""The summary of a run in a list: its progress, strength, and notes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from azcore.storage.run_settings import NOTES, notes_in, own_settings
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A run in a line; None: it has none of that yet."""
+    """A run in a line; None: not available yet."""
 
     run: str  # its directory
     game: str
-    name: str | None  # these three as people wrote them
+    name: str | None  # these three as people entered them
     tags: tuple[str, ...]
     note: str | None
     step: int | None
@@ -36,11 +36,11 @@ class Summary:
 
 
 def summary_of(path: Path) -> Summary:
-    """What the tables of a run directory say, whatever else is there."""
+    """The summary of a run directory from its tables, whatever else it holds."""
     run = RunDirectory(path)
     try:
         own = own_settings(run)
-    except AzcoreError:  # what cannot be read is listed all the same
+    except AzcoreError:  # unreadable runs appear in the list, too
         own = {}
     game = own.get("game")
     named = game.get("name") if isinstance(game, dict) else game

@@ -1,6 +1,6 @@
-"""The tables of a run directory as the page needs them: rows, ratings, matches at the gate.
+"""The tables of a run directory in the form that the page needs: rows, ratings, gate matches.
 
-Damaged tables are tolerated: a cell that is not a number is None, and a truncated row is left out.
+It tolerates damaged tables: a cell that is not a number is None, and it skips a truncated row.
 
 Letters: R rows of a table.
 """
@@ -21,14 +21,14 @@ from azcore.errors import SettingError
 from azcore.report.figures import Chart
 from azcore.storage.table import MAX_COUNT, rows_of
 
-MAX_POINTS = 1000  # of a chart; a curve of more points looks no different
-MAX_RATED = 4000  # matches, the latest; a fit takes half a minute for as many players
+MAX_POINTS = 1000  # of a chart; more would look the same
+MAX_RATED = 4000  # of the latest matches; fitting as many players takes half a minute
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """Complete rows of a CSV file; none if there is no file.
+    """Complete rows of a CSV file; none if the file does not exist.
 
-    A last line without a line break is left out: its writer was stopped or is still writing.
+    It skips a last line without a line break: the writer stopped or is still writing.
 
     Raises:
         SettingError: it is too large for any run's, or cannot be read at all.
@@ -36,7 +36,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     rows: list[dict[str, str]] = []
     if not path.is_file():
         return rows
-    with suppress(csv.Error):  # not CSV from here on
+    with suppress(csv.Error):  # no CSV from here on
         rows.extend(
             row
             for row in rows_of(path, errors="replace")
@@ -65,7 +65,7 @@ def cell(row: Mapping[str, str], column: str) -> float | None:
 
 
 def count(row: dict[str, str], column: str) -> int:
-    """The count in a cell; 0 if it holds no possible count."""
+    """The count in a cell; 0 if it is not a valid count."""
     value = cell(row, column)
     return 0 if value is None or not 0 <= value < MAX_COUNT else int(float(row[column]))
 
@@ -78,7 +78,7 @@ def thinned(size: int, limit: int = MAX_POINTS) -> list[int]:
 
 
 def scores(matches: list[dict[str, str]]) -> list[MatchScore | PairScore]:
-    """The results that can be rated; the latest ones of a table that is longer than any run's."""
+    """The results to rate; the latest ones of a table that is longer than any run's."""
     return [
         _score(row)
         for row in matches[-MAX_RATED:]
@@ -97,7 +97,7 @@ def _score(row: dict[str, str]) -> MatchScore | PairScore:
 
 
 def measured_by(matches: list[dict[str, str]]) -> str:
-    """The simulations and opponents of the players of these matches, in words."""
+    """Describe the simulations and opponents in these matches."""
     simulations = sorted({number for row in matches if (number := count(row, "num_simulations"))})
     fixed = sorted({row.get("opponent", "") for row in matches} & {"random", "search"})
     shown = [
@@ -127,7 +127,7 @@ def rating_curve(
     return {
         "x": {
             "step": [cell(row, "step") for _, row in sample],
-            # The table of matches lacks these; the table of generations has them.
+            # The table of generations has these; the table of matches lacks them.
             **{
                 name: [_at_the_time(rows, row, name) for _, row in sample]
                 for name in ("games", "seconds", "evaluations")
@@ -147,7 +147,7 @@ def rating_curve(
 def _at_the_time(
     generations: Mapping[str | None, dict[str, str]], match: dict[str, str], column: str
 ) -> float | None:
-    """The run's value in this column at a match; 0 for the first weights, made before any game."""
+    """The run's value in this column at the time of a match; 0 for the initial weights."""
     if count(match, "step") == 0:
         return 0.0
     return cell(generations.get(match.get("generation"), {}), column)

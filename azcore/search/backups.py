@@ -1,6 +1,6 @@
-"""Compiled expansion and backup: what happens to leaves once they are evaluated.
+"""Compiled expansion and backup: what happens to leaves after their evaluation.
 
-Begin at `expand_and_back_up`. Paths and leaves are those of `walks.py`, and so are the letters.
+Begin at `expand_and_back_up`. Paths, leaves and letters are those of `walks.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from azcore.search.transpositions import Transpositions
 from azcore.search.tree import InFlight, Tree, Wave, bring_next_candidate, mean_value, set_total
 from azcore.search.variants import Variants
 
-DONE, NOT_FINITE = 0, -1  # how `expand_and_back_up` ended
+DONE, NOT_FINITE = 0, -1  # results of `expand_and_back_up`
 
 
 class Slots(NamedTuple):
@@ -131,7 +131,7 @@ def expand(tree: Tree, b: int, n: int, s: int, leaves: Leaves) -> bool:
 
 @register_jitable
 def stops_waiting(s: int, transpositions: Transpositions | None) -> bool:
-    """Whether the leaf of slot s waited for an earlier slot of its wave; it no longer does."""
+    """Whether the leaf of slot s waited for an earlier slot of its wave; clears that mark."""
     if transpositions is None:
         return False
     waited = transpositions.slot_waits[s]
@@ -143,7 +143,7 @@ def stops_waiting(s: int, transpositions: Transpositions | None) -> bool:
 def most_edges(
     tree: Tree, leaves_per_tree: int, slots: Slots, num_legal: npt.NDArray[np.int32]
 ) -> int:
-    """The number of edges of the largest tree once its leaves in flight are expanded."""
+    """The number of edges in the largest tree after expanding its leaves in flight."""
     most = np.int64(0)
     for b in range(tree.num_edges.shape[0]):
         edges = np.int64(tree.num_edges[b])
@@ -163,7 +163,7 @@ def count_in_flight(
     in_flight: InFlight | None,
     change: int,
 ) -> None:
-    """Add `change` to the simulations in flight on each edge of a path, for either player alike."""
+    """Add `change` to the simulations in flight on each edge of a path, for both players."""
     if in_flight is None:
         return
     n = 0
@@ -241,7 +241,7 @@ def back_up_shared(
 
 @register_jitable
 def begin_squares(tree: Tree, b: int, n: int, squares: npt.NDArray[np.float64] | None) -> None:
-    """Begin the sum of squares of a new node with its own value."""
+    """Initialise the sum of squares of a new node with its own value."""
     if squares is not None:
         squares[b, n] = float(tree.nodes[b, n].value) * float(tree.nodes[b, n].value)
 
@@ -255,7 +255,7 @@ def add_squares(
     leaf: int,
     squares: npt.NDArray[np.float64] | None,
 ) -> None:
-    """Add v^2 to the sum of squares of each node on a path, its leaf apart."""
+    """Add v^2 to the sum of squares of each node on a path, except the leaf."""
     if squares is None:
         return
     value = float(tree.nodes[b, leaf].value)

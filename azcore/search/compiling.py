@@ -1,4 +1,4 @@
-"""Compiles the kernels of search, again whenever a file of this folder has changed."""
+"""Compiles the kernels of search, again after a change to a file of this folder."""
 
 from __future__ import annotations
 

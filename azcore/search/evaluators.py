@@ -1,9 +1,9 @@
 """Evaluation of leaves: an `Evaluator` returns policy logits and a value for each observation.
 
-`azcore.networks.evaluator.NetworkEvaluator` runs a network. `UniformEvaluator` knows nothing, which
-gives plain search, the baseline every network should beat. Two evaluators wrap another one:
-`SymmetricEvaluator` passes it each position through a random symmetry of the game, and
-`CachedEvaluator` asks it for each position once.
+`azcore.networks.evaluator.NetworkEvaluator` runs a network. `UniformEvaluator` gives every position
+the same output: plain search, the baseline that every network should beat. Two evaluators wrap
+another one: `SymmetricEvaluator` passes it each position through a random symmetry of the game, and
+`CachedEvaluator` evaluates each position once.
 
 Letters: S positions, A actions, D symmetries.
 """
@@ -50,13 +50,13 @@ class Evaluator(ABC):
         return self
 
     def for_threads(self, count: int) -> list[Evaluator]:
-        """This evaluator and equal ones, one for each of `count` threads."""
+        """This evaluator and its equals, one for each of `count` threads."""
         return [self, *(self.for_another_thread() for _ in range(count - 1))]
 
     def prepare(self, observations: ByteArray) -> None:
-        """Do what the first evaluations of such a batch do besides; later ones are then alike.
+        """Do the one-time work of the first evaluations of such a batch.
 
-        For a backend itself, as probes use it: what wraps one just evaluates.
+        Probes call it on the backend itself; a wrapper just evaluates.
         """
         self.evaluate(observations)
 
@@ -104,9 +104,9 @@ class SymmetricEvaluator(Evaluator):
 
     Here a hash of the observation, the seed and the version of the weights selects d, not a random
     stream. Under the same weights a position always has the same d, independent of anything else.
-    So there is no state to save, and a game stays the same after a resume and whatever games run
-    beside it. The drawback: a position that recurs, such as the first, has the same d until the
-    weights change, where a stream would draw another each time.
+    So there is no state to save, and a game stays the same after a resume and whatever other games
+    run. The drawback: a position that recurs, such as the first, has the same d until the weights
+    change, where a stream would draw another each time.
 
     Args:
         evaluator: evaluates the mapped positions.
@@ -184,7 +184,7 @@ class CachedEvaluator(Evaluator):
         self._values = np.empty(positions, np.float32)
 
     def for_another_thread(self) -> CachedEvaluator:
-        """One with a cache of its own, whose content depends on its own thread alone."""
+        """A copy with its own cache, whose content depends on its own thread alone."""
         num_actions = self._policy_logits.shape[1]
         return CachedEvaluator(self._evaluator.for_another_thread(), num_actions, self._positions)
 
@@ -216,7 +216,9 @@ class CachedEvaluator(Evaluator):
         return policy_logits, values
 
     def _remember(self, keys: list[bytes], policy_logits: FloatArray, values: FloatArray) -> None:
-        latest = slice(-self._positions, None)  # beyond the capacity, the others would go at once
+        latest = slice(
+            -self._positions, None
+        )  # beyond the capacity, the rest would be evicted at once
         places = []
         for key in keys[latest]:
             full = len(self._places) == self._positions

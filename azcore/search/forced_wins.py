@@ -12,11 +12,11 @@ from azcore.game.positions import only_roots
 
 
 class ForcedWins:
-    """The forced wins at the roots of a batch; each is looked for once, until its root moves.
+    """The forced wins at the roots of a batch; it searches each root once, until the root moves.
 
     Args:
         states: the roots.
-        plies: within which a win is looked for; 0: not at all.
+        plies: the longest win to search for; 0: none.
     """
 
     def __init__(self, states: GameBatch, plies: int) -> None:
@@ -34,6 +34,6 @@ class ForcedWins:
         return self._actions[row]
 
     def forget(self, rows: Iterable[int]) -> None:
-        """These roots have moved."""
+        """Forget these roots, which have moved."""
         for row in rows:
             self._actions.pop(row, None)

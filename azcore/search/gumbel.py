@@ -52,7 +52,7 @@ def make_gumbel(
     rescale: bool,
     mixed_value: bool,
 ) -> Gumbel:
-    """The constants, with nothing drawn at any root yet."""
+    """The constants, before any draw at a root."""
     return Gumbel(
         c_visit=c_visit,
         c_scale=c_scale,

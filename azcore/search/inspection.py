@@ -1,10 +1,10 @@
-"""A search taken one simulation at a time, with every number that its choices rest on.
+"""A search in single steps, with every number behind its choices.
 
     stepper = Stepper(search, simulations=200)     # of one tree, with a position at its root
     simulation = stepper.step()                    # or step(value=0.5), in the network's place
     at = node_at(search, 0, simulation.actions[:1])   # any node by the actions that lead to it
 
-The search itself runs as ever; nothing here is a second search. Values are in [-1, 1].
+The search itself runs unchanged; this is not a second search. Values are in [-1, 1].
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class EdgeView:
     action: int
     visits: int  # N(s, a)
     total: float  # W(s, a), view of the node's player
-    q: float  # W / N; for an action without visits, what the rule takes instead
+    q: float  # W / N; for an action without visits, the rule's substitute
     prior: float  # P(s, a), noise included
     terms: tuple[float, float]
-    is_eligible: bool  # false: the rule does not look at it now (sequential halving)
+    is_eligible: bool  # false: the rule does not consider it now (sequential halving)
     is_next: bool  # the next simulation through the node takes it
 
     @property
@@ -53,19 +53,19 @@ class NodeView:
     """A node of a search tree."""
 
     path: tuple[int, ...]  # the actions that lead to it from the root
-    player: int  # the seat to move; where the game is over, the one the outcome is told for
+    player: int  # the seat to move; if the game is over, the seat whose view the outcome takes
     visits: int  # N(s): 1 for its evaluation, and the sum of its edges' visits
-    value: float  # what the evaluator said, or the outcome; view of `player`
+    value: float  # the evaluator's value, or the outcome; view of `player`
     mean: float  # of all values below, its own included; the same view
     is_terminal: bool
     rule: str  # `puct`, `considered` or `improved`
     rate: float  # C(s) on the scale of Q, of `puct` alone; else 0
-    parent_visits: float  # what stands under the root in U, of `puct` alone; else 0
+    parent_visits: float  # N(s) under the root in U, for `puct` alone; else 0
     edges: tuple[EdgeView, ...]  # most visits first, then the highest prior
 
     @property
     def next_action(self) -> int | None:
-        """What the next simulation through the node plays; None where the game is over."""
+        """The next simulation's action at the node; None if the game is over."""
         return next((edge.action for edge in self.edges if edge.is_next), None)
 
 
@@ -82,12 +82,12 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """What one simulation did. The first one evaluates the root and takes no edge."""
+    """The result of one simulation; the first evaluates the root and takes no edge."""
 
     path: tuple[Step, ...]
     player: int  # the seat to move at the leaf
     value: float  # of the leaf, view of `player`
-    is_terminal: bool  # the value is the outcome, and the evaluator was not asked
+    is_terminal: bool  # the value is the outcome, without an evaluation
 
     @property
     def actions(self) -> tuple[int, ...]:
@@ -95,11 +95,11 @@ class Simulation:
 
 
 class Stepper:
-    """Takes the simulations of one search one by one.
+    """Runs the simulations of one search one by one.
 
     Args of the constructor:
-        search: of one leaf at a time, with its position at root `row` and nothing searched yet.
-        simulations: how many there will be; a Gumbel search divides them in advance.
+        search: of one leaf at a time, with its position at root `row`, not searched yet.
+        simulations: their total number, which a Gumbel search divides in advance.
         noise: of the root, as in `Search.begin`.
         row: the tree.
 
@@ -113,7 +113,7 @@ class Stepper:
         settings = search.settings
         if settings.leaves_per_tree > 1 or settings.transpositions:
             raise GameError(
-                "a search is taken in steps with search.leaves_per_tree=1 and "
+                "steps through a search need search.leaves_per_tree=1 and "
                 "search.transpositions=false"
             )
         self.search, self.row = search, row
@@ -126,7 +126,7 @@ class Stepper:
         return self.search.held(self.row)
 
     def step(self, value: float | None = None) -> Simulation:
-        """One simulation more.
+        """Run one more simulation.
 
         Args:
             value: of the leaf, in [-1, 1], view of the player to move there, in place of the
@@ -134,10 +134,10 @@ class Stepper:
         """
         walk = list(self._walk())
         self.search.simulate(self.row, value)
-        return self._told(walk)
+        return self._described(walk)
 
     def _walk(self) -> list[NodeView]:
-        """The nodes that the next simulation goes through, from the root to the last known one."""
+        """The nodes on the next simulation's path, from the root to the last known one."""
         nodes = [node_at(self.search, self.row)]
         while (action := nodes[-1].next_action) is not None:
             path = (*nodes[-1].path, action)
@@ -146,7 +146,7 @@ class Stepper:
             nodes.append(node_at(self.search, self.row, path))
         return nodes
 
-    def _told(self, walk: Sequence[NodeView]) -> Simulation:
+    def _described(self, walk: Sequence[NodeView]) -> Simulation:
         last = walk[-1].next_action
         path = walk[-1].path if last is None else (*walk[-1].path, last)
         leaf = node_at(self.search, self.row, path)
@@ -173,12 +173,12 @@ def _edge(node: NodeView, action: int) -> EdgeView:
 
 
 def has_node(search: Search, b: int, path: Sequence[int]) -> bool:
-    """Whether the position after some actions is evaluated in tree b."""
+    """Whether tree b has evaluated the position after some actions."""
     return _find(search.trees.tree, b, path) is not None
 
 
 def _find(tree: Tree, b: int, path: Sequence[int]) -> int | None:
-    """The node that some actions lead to from the root, as n; None if the tree has none there."""
+    """The node that some actions from the root lead to, as n; None if the tree has none."""
     n = 0
     for action in path:
         node = tree.nodes[b, n]
@@ -194,7 +194,7 @@ def _find(tree: Tree, b: int, path: Sequence[int]) -> int | None:
 
 
 def node_at(search: Search, b: int, path: Sequence[int] = ()) -> NodeView:
-    """A node of a tree, and why the next simulation takes the edge that it takes.
+    """A node of a tree, and why the next simulation takes its edge.
 
     Args:
         search: the search that owns the tree.
@@ -279,7 +279,7 @@ def _priors(tree: Tree, b: int, n: int) -> list[float]:
 
 
 def _puct_terms(trees: Trees, b: int, n: int) -> tuple[puct.Shared, list[tuple[float, float]]]:
-    """What the scores of a node's edges share, and (Q, U) of each."""
+    """The shared terms of a node's scores, and (Q, U) of each edge."""
     tree, rule = trees.tree, trees.rule
     shared = puct.shared_terms(tree, b, n, rule, trees.variants)
     terms = []
@@ -311,7 +311,7 @@ def _improved_terms(
 def _considered_terms(
     tree: Tree, b: int, gumbel: Gumbel, qs: Sequence[float | None], is_spent: bool
 ) -> tuple[float, list[tuple[float, float]], list[bool]]:
-    """v_mix, (g + log P, sigma(completedQ)) of each edge, and whether its turn may be next."""
+    """v_mix, (g + log P, sigma(completedQ)) of each edge, and whether it may be next."""
     completion, low, slope, _ = formulas.q_transform(tree, b, 0, gumbel)
     considered = int(gumbel.num_considered[b])
     wanted = -1

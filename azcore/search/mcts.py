@@ -85,16 +85,16 @@ class Search:
         slots = len(self._slots.tree)
         self._positions = make_positions(game, slots, keys=settings.transpositions)
         self._code: dict[Any, Callable[..., Any]] = {}  # by kernel, see `call`
-        self.num_leaves = 0  # leaves of the wave under way
-        self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
+        self.num_leaves = 0  # leaves of the current wave
+        self._noise: dict[int, Noise] = {}  # by row, to mix in once
         of_game = settings.proof_plies is None
         self._proof_plies = game.proof_plies if of_game else settings.proof_plies or 0
         self._decided = nothing_decided(slots)
         # As far as the leaves of a root's first moves: a search that only compared decided leaves
-        # could put off a win for ever.
+        # could postpone a win forever.
         self.forced_wins = ForcedWins(self.states, self._proof_plies and self._proof_plies + 1)
         self._only: dict[int, int] = {}  # by row, the action that a root keeps once it is evaluated
-        self.proof_seconds = 0.0  # of the wave under way, for `proof_plies`
+        self.proof_seconds = 0.0  # of the current wave, for `proof_plies`
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class Search:
             known.root_ply[row] = 0
 
     def advance(self, row: int, action: int) -> None:
-        """Play a legal action at a root; keep the subtree behind it if the settings say so."""
+        """Play a legal action at a root; keep the subtree behind it if the settings ask for it."""
         self.states.step(row, action)
         self.forced_wins.forget([row])
         self.call(roots.advance, self.trees._replace(variants=self._moving), row, action)
@@ -122,7 +122,7 @@ class Search:
         self._clear_decided([row])
 
     def play(self, actions: IntArray, is_over: npt.NDArray[np.bool_]) -> None:
-        """Play on the roots what a kernel has played in the trees; see `GameBatch.play`."""
+        """Repeat at the roots what a kernel has played in the trees; see `GameBatch.play`."""
         self.states.play(actions, is_over)
         moved = np.flatnonzero(actions >= 0).tolist()
         self.forced_wins.forget(moved)
@@ -132,7 +132,7 @@ class Search:
         self._clear_decided(moved)
 
     def _check_root(self, row: int) -> None:
-        """Clear a tree whose root was kept from another path and has other legal actions by this.
+        """Clear a tree if its root came from another path and has other legal actions by this one.
 
         Rules about earlier positions, such as superko, may distinguish the two.
         """
@@ -143,7 +143,7 @@ class Search:
                 self._clear(row)
 
     def _clear_decided(self, rows: list[int]) -> None:
-        """Clear trees with a decided root where the game goes on: the root has no actions."""
+        """Clear trees with a decided root if the game continues: the root has no actions."""
         if self._proof_plies:
             is_end = self.trees.tree.nodes["terminal"][:, 0]
             for row in rows:
@@ -154,7 +154,7 @@ class Search:
         """Use another evaluator from now on.
 
         This clears every tree, since statistics from one evaluator do not hold for another.
-        Searches under way end and need a new `begin`.
+        Running searches end and need a new `begin`.
         """
         self._evaluator = evaluator
         for row in range(self.num_trees):
@@ -194,7 +194,7 @@ class Search:
             row: the tree; its root is not terminal.
             num_simulations: at most the setting of that name; None: that setting.
             noise: returns the root's noise; called once, when the legal actions are known. A search
-                with noise explores: `root_temperature` and `forced_visits` hold in it alone.
+                with noise explores: `root_temperature` and `forced_visits` apply to it alone.
             best_only: only the most visited action matters. With `search.stop_early` the search
                 then ends as soon as further simulations cannot change it; else this has no effect.
             takes_wins: keep only the action of a forced win, until the root moves.
@@ -231,7 +231,7 @@ class Search:
             self._noise[row] = noise
 
     def wave(self) -> bool:
-        """Up to `leaves_per_tree` simulations in every unfinished tree; False when none is left."""
+        """Run up to `leaves_per_tree` simulations per unfinished tree; False if none is left."""
         if not self.select():
             return False
         self.finish(*self.evaluate())
@@ -322,7 +322,7 @@ class Search:
             room = max(status, 2 * self.trees.tree.edge_action.shape[1])
             self.trees = self.trees._replace(tree=with_more_edges(self.trees.tree, room))
         if status == backups.NOT_FINITE:
-            raise AzcoreError("the network gave a policy or value that is not a finite number")
+            raise AzcoreError("the network returned a policy or value that is not a finite number")
         for row in list(self._only):
             if self.held(row) >= 0:
                 self.restrict(row, np.array([self._only.pop(row)], np.int32))
@@ -380,7 +380,7 @@ class Search:
         return result
 
     def proof(self, row: int) -> int:
-        """What is proven of a root: 1 won for the player to move there, -1 lost, 0 unknown."""
+        """The proven value of a root: 1 won for the player to move there, -1 lost, 0 unknown."""
         return int(proof_of(row, 0, self.trees.variants.proofs))
 
     def principal_variation(self, row: int, action: int) -> list[int]:
@@ -396,7 +396,7 @@ class Search:
         return [int(planned) for planned in line[:length]]
 
     def is_end(self, row: int, actions: list[int]) -> bool:
-        """Whether a line from a root leads to a terminal node that was visited."""
+        """Whether a line from a root leads to a visited terminal node."""
         tree, n = self.trees.tree, 0
         for action in actions:
             node = tree.nodes[row, n]
@@ -407,7 +407,7 @@ class Search:
         return bool(tree.nodes["terminal"][row, n])
 
     def mix_noise(self, row: int, noise: Noise) -> None:
-        """Give noise to a root whose legal actions are known."""
+        """Mix noise into the priors of a root whose legal actions are known."""
         trees, settings = self.trees, self.settings
         count = int(trees.tree.nodes["num_edges"][row, 0])
         drawn = np.ascontiguousarray(noise(row, count), np.float32)
@@ -420,7 +420,7 @@ class Search:
             self.call(roots.consider, trees, row, drawn, settings.gumbel.scale)
 
     def simulate(self, row: int, value: float | None = None) -> None:
-        """One simulation in a tree that has begun, however many are left; see `inspection.Stepper`.
+        """Run one simulation in a started tree, however many are left; see `inspection.Stepper`.
 
         Args:
             row: the tree, the only one that has begun.
@@ -453,9 +453,7 @@ class Search:
         tree = self.trees.tree
         root, edges = tree.nodes[row, 0], self._root_edges(row)
         if root.num_edges == PENDING or root.visits != 1:
-            raise GameError(
-                "a root can be restricted once it is evaluated and before it is searched"
-            )
+            raise GameError("restrict a root after its evaluation and before its search")
         allowed = np.isin(tree.edge_action[row, edges], actions)
         if not allowed.any():
             raise GameError(f"none of the actions {list(actions)} is legal here")
@@ -492,7 +490,7 @@ class Search:
 
     def _root_edges(self, row: int) -> slice:
         """The edges of a tree's root; empty while the root waits."""
-        # As fields of the array: in Python, reading a field of a record takes ten times as long.
+        # As fields of the array: in Python, reading a record's field takes ten times as long.
         first = self.trees.tree.nodes["first_edge"][row, 0]
         count = self.trees.tree.nodes["num_edges"][row, 0]
         return slice(0) if count == PENDING else slice(first, first + count)

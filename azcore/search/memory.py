@@ -1,4 +1,4 @@
-"""The arrays of a search by its settings, and the memory that they take."""
+"""The arrays of a search by its settings, and their memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from azcore.search.variants import Variants
 
 
 def make_trees(game: Game, num_trees: int, settings: SearchSettings) -> tuple[Trees, Slots]:
-    """B empty trees with room for one search and what it may keep of the last one, and slots."""
+    """B empty trees with room for one search and the kept part of the previous one, and slots."""
     leaves, gumbel = settings.leaves_per_tree, settings.gumbel
     # Sequential halving divides the simulations of one search, so it cannot use earlier ones.
     reuse = settings.reuse_subtree and not settings.is_gumbel

@@ -1,8 +1,8 @@
-"""What a network says about a position for people to look at: more than search needs of it.
+"""A network's predictions for people to look at: more than search needs.
 
-An `Evaluator` answers search with policy and value, and many networks have nothing else. Some also
-predict how likely a draw is, who will own each cell, by how much the game is won and how long it
-still takes. A `Predictor` asks the whole network for all of it; engines and reports show it.
+An `Evaluator` returns policy and value to search, and many networks predict nothing else. Some also
+predict how likely a draw is, who will own each cell, the winning margin and the remaining length. A
+`Predictor` computes all of it with the whole network; engines and reports show it.
 
 Letters: A actions, H rows, W columns.
 """
@@ -27,7 +27,7 @@ class Chances(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prediction:
-    """What a network predicts of one position, in the view of the player to move.
+    """A network's predictions for one position, in the view of the player to move.
 
     None: the network does not predict it.
     """
@@ -41,7 +41,7 @@ class Prediction:
     plies_left: float | None = None
 
     def of_other_player(self) -> Prediction:
-        """The same in the view of the player who is not to move."""
+        """The same prediction in the other player's view."""
         return replace(
             self,
             value=-self.value,
@@ -52,7 +52,7 @@ class Prediction:
         )
 
     def in_numbers(self) -> dict[str, Any]:
-        """What it says beside policy, value and ownership, rounded and as JSON has it."""
+        """The predictions other than policy, value and ownership, rounded, for JSON."""
         numbers: dict[str, Any] = {}
         if self.chances is not None:
             numbers["chances"] = [round(float(chance), 3) for chance in self.chances]
@@ -66,7 +66,7 @@ class Prediction:
 
 
 class Predictor(ABC):
-    """Predicts positions one by one or in batches, by a whole network."""
+    """Predicts positions one by one or in batches, with a whole network."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Proven wins and losses: what no evaluation can change any more (`search.solve`).
+"""Proven wins and losses, which no evaluation can change (`search.solve`).
 
 MCTS-Solver (Winands, Björnsson and Saito 2008, "Monte-Carlo Tree Search Solver"): a position is won
 for the player to move if an action leads to a position that is won for this player, and lost if all
@@ -6,12 +6,12 @@ actions lead to positions that are lost. Both begin at ends of the game. A draw 
 it is visited like any position.
 
     walks      take no lost edge, and end when the root is proven
-    Q          of a lost edge is -inf, `LOST`, which PUCT never prefers; N and W stay what they were
+    Q          of a lost edge is -inf, `LOST`, which PUCT never prefers; N and W do not change
     result     Q of a proven edge is its outcome, and that of a proven root is its value
     best move  a won action before all, a lost one after all
     kept       visits of won actions if there are any; else of those that are not lost; of all if
-               all are lost. They are what moves are drawn by and what the policy learns, so it
-               learns the win however late the search found it, and no blunder
+               all are lost. Move choice and the policy target use them, so the policy learns a win
+               however late the search found it, and no blunder
 
 Values are those of seats, so one player may move twice in a row. Letters as in `tree.py`.
 """
@@ -31,14 +31,14 @@ LOST = -np.inf  # Q of an edge that is proven lost, as a tree stores it
 
 
 class Proofs(NamedTuple):
-    """What is proven in B trees."""
+    """The proofs in B trees."""
 
     nodes: npt.NDArray[np.int8]  # [B, M], 1 won for the player to move there, -1 lost, 0 unknown
     path: npt.NDArray[np.int32]  # [longest path], scratch
 
 
 def make_proofs(num_trees: int, nodes_per_tree: int, longest_path: int) -> Proofs:
-    """Nothing is proven."""
+    """Empty proofs."""
     return Proofs(
         nodes=np.zeros((num_trees, nodes_per_tree), np.int8),
         path=np.zeros(longest_path, np.int32),
@@ -47,7 +47,7 @@ def make_proofs(num_trees: int, nodes_per_tree: int, longest_path: int) -> Proof
 
 @register_jitable
 def proof_of(b: int, n: int, proofs: Proofs | None) -> int:
-    """What is proven of a node: 1 won for the player to move there, -1 lost, 0 unknown."""
+    """The proven value of a node: 1 won for the player to move there, -1 lost, 0 unknown."""
     if proofs is None:
         return 0
     return int(proofs.nodes[b, n])
@@ -55,14 +55,14 @@ def proof_of(b: int, n: int, proofs: Proofs | None) -> int:
 
 @register_jitable
 def set_proof(b: int, n: int, proof: int, proofs: Proofs | None) -> None:
-    """Note what is proven of a node."""
+    """Store the proven value of a node."""
     if proofs is not None:
         proofs.nodes[b, n] = proof
 
 
 @register_jitable
 def proof_of_edge(tree: Tree, b: int, n: int, i: int, proofs: Proofs | None) -> int:
-    """What is proven of a tried edge of a node: as `proof_of`, view of the node's player."""
+    """The proven value of a tried edge: as `proof_of`, view of the node's player."""
     child = tree.tried[b, tree.nodes[b, n].first_tried + i].child
     proof = proof_of(b, child, proofs)
     same = tree.nodes[b, child].player == tree.nodes[b, n].player
@@ -73,7 +73,7 @@ def proof_of_edge(tree: Tree, b: int, n: int, i: int, proofs: Proofs | None) -> 
 def prove(
     tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int, proofs: Proofs | None
 ) -> None:
-    """Prove what follows along a path whose leaf has just been backed up."""
+    """Prove what follows along a path after backing up its leaf."""
     if proofs is None:
         return
     n = 0
@@ -131,7 +131,7 @@ def best_of(visits: IntArray, priors: npt.NDArray[np.float32], proven: IntArray)
 def keep_by_proofs(
     best: int, visits: IntArray, proven: IntArray, kept: IntArray, proofs: Proofs | None
 ) -> None:
-    """Change the visits that a move is drawn by and the policy learns from, as said above.
+    """Change the visits for move choice and the policy target, as described above.
 
     Args:
         best: the first of `rank`.
@@ -151,5 +151,5 @@ def keep_by_proofs(
             kept[i] = 0
         tried += visits[i]
         left += kept[i]
-    if highest == 0 and tried > 0 and left == 0:  # whatever was tried is lost
+    if highest == 0 and tried > 0 and left == 0:  # all tried actions are lost
         kept[best] = 1

@@ -42,7 +42,7 @@ class Selection(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What the scores of all edges of a node have in common."""
+    """The shared terms in the scores of a node's edges."""
 
     rate: float  # C(s), in our Q
     visits: float  # N(s) under the root in U
@@ -52,12 +52,12 @@ class Shared(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """What the score of one action of a node depends on, simulations in flight included."""
+    """The inputs of an action's score, including simulations in flight."""
 
     q: float  # Q(s, a); `first_play_value` for an untried action
     prior: float  # P(s, a)
     visits: float  # N(s, a)
-    bonus: float  # P(s, a) / (1 + N(s, a)), which a tree stores beside N
+    bonus: float  # P(s, a) / (1 + N(s, a)), which a tree stores next to N
 
 
 @register_jitable(forceinline=True)
@@ -135,9 +135,9 @@ def spread_factor(
 ) -> float:
     """How far the values below a node raise or lower its C(s): 1 + k (sigma / sigma_0 - 1).
 
-    KataGo, docs/KataGoMethods.md, "Dynamic Variance-Scaled cPUCT", with k 0.85: where values differ
-    much, there is more to find out. sigma is their standard deviation, in which w visits (2) have
-    the prior spread sigma_0 (0.4).
+    KataGo, docs/KataGoMethods.md, "Dynamic Variance-Scaled cPUCT", with k 0.85: high variance of
+    values rewards exploration. sigma is their standard deviation, in which w visits (2) have the
+    prior spread sigma_0 (0.4).
 
     Args:
         tree: only read.
@@ -171,7 +171,7 @@ def tried_mass(tree: Tree, b: int, n: int) -> float:
 
 @register_jitable
 def forced_visits(prior: float, simulations: float, factor: float) -> float:
-    """Visits that a tried action of a root gets whatever its Q: sqrt(k P(a) sum N(b)).
+    """Visits that a tried action of a root gets regardless of its Q: sqrt(k P(a) sum N(b)).
 
     Wu 2019 (arXiv 1902.10565), section 3.2, with k = 2.
     """
@@ -266,12 +266,12 @@ def exploration_rate(parent_visits: float, c_init: float, c_base: float) -> floa
 
 @register_jitable(forceinline=True)
 def counted_visits(parent_visits: float, count_parent: bool) -> float:
-    """N(s), which the exploration of all actions of a node grows with.
+    """N(s), with which the exploration of all actions of a node grows.
 
     AlphaZero's N(s) counts the visit in which s itself was evaluated (`count_parent`); AlphaGo
     Zero's sum over N(s, b) does not (Silver 2017, Nature 24270, Methods "Search algorithm"). Only
-    at a root does the pseudocode leave it out: N(s) begins at 0 there, so the first simulation
-    takes the last action whatever P is. Here a root is a node like any other.
+    at a root does the pseudocode omit it: N(s) begins at 0 there, so the first simulation takes the
+    last action whatever P is. Here a root is a node like any other.
 
     Args:
         parent_visits: 1 + the sum of N(s, b).

@@ -1,4 +1,4 @@
-"""Compiled reading of the root of one tree: the result of a search, and the line it expects.
+"""Compiled reading of one tree's root: the result of a search, and its expected line.
 
 Begin at `read_result`: each rule has a function of its own. Letters as in `roots.py`.
 """
@@ -68,7 +68,7 @@ def read_gumbel(
 def read_puct(
     tree: Tree, b: int, rule: Selection, variants: Variants, root: Root, count: int, total: float
 ) -> tuple[int, float]:
-    """The best action of PUCT, as an index, and its value; takes back forced visits, obeys proofs.
+    """The best action of PUCT, as an index, and its value; removes forced visits, applies proofs.
 
     `total` is the sum of W(s, a).
     """
@@ -122,7 +122,7 @@ def read_root(tree: Tree, b: int, order: npt.NDArray[np.int64], root: Root) -> f
 def read_proofs(
     tree: Tree, b: int, order: npt.NDArray[np.int64], proofs: Proofs | None, root: Root
 ) -> None:
-    """Read what is proven of the edges at the root of tree b; the outcome becomes their Q.
+    """Read the proofs of the edges at the root of tree b; a proven outcome becomes the edge's Q.
 
     Args:
         tree: only read.
@@ -205,7 +205,7 @@ def improve(
     """Compute the improved policy of the root of tree b, the edge to play and the root's value.
 
     The value is that of the improved policy: the sum of pi'(a) completedQ(a). The mean over the
-    simulations would not do: sequential halving gives worse actions most of them, by design.
+    simulations would be wrong: by design, sequential halving gives worse actions most of them.
 
     Args:
         tree: not changed.

@@ -1,4 +1,4 @@
-"""Compiled changes of the root of one tree: begin a search, mix in noise, deal, move on.
+"""Compiled changes of the root of one tree: start a search, mix in noise, deal, and move the root.
 
 These functions trust their arguments, which `mcts.py` checks; `results.py` reads a root. Letters as
 in `tree.py`, and: K legal actions of a root; n node, e edge, i index of an edge within its node
@@ -53,7 +53,7 @@ class Root(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """B trees, with all that a search keeps of them besides its paths."""
+    """B trees, with everything that a search keeps of them besides its paths."""
 
     tree: Tree
     wave: Wave
@@ -141,7 +141,7 @@ clear_one, begin, advance = kernel(clear_tree), kernel(begin_search), kernel(mov
 
 @register_jitable
 def count_ply(b: int, transpositions: Transpositions | None) -> None:
-    """Note that the root of tree b is one ply further."""
+    """Record that the root of tree b is one ply further."""
     if transpositions is not None:
         transpositions.root_ply[b] += 1
 
@@ -370,7 +370,7 @@ def move_node(
     proofs: Proofs | None,
     squares: npt.NDArray[np.float64] | None,
 ) -> None:
-    """Give node m what the methods of a search know of node n."""
+    """Copy the search methods' data of node n to node m."""
     if transpositions is not None:
         transpositions.node_key[b, m] = transpositions.node_key[b, n]
         transpositions.node_shared[b, m] = transpositions.node_shared[b, n]

@@ -1,8 +1,7 @@
-"""Formulas of installed packages in place of PUCT's U: `puct.rule` names one (docs/research.md).
+"""Formulas of installed packages that replace PUCT's U: `puct.rule` names one (docs/research.md).
 
-numba compiles a formula when a search is made and keeps it nowhere, so no later one meets machine
-code of an earlier one. Kernels take its address: theirs is the same for all formulas, and they keep
-it as ever.
+numba compiles a formula for each new search without caching it, so a changed formula never meets
+old machine code. Kernels take its address, so one cached kernel serves all formulas.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from azcore.search.settings import RULES
 
 # Q(s, a), P(s, a), N(s, a), N(s), C(s) and whether s is the root, as `puct.exploration` passes them
 SIGNATURE = "float64(float64, float64, float64, float64, float64, boolean)"
-OURS = ("azcore", "numba", "typing")  # whose functions stand in modules of kernels
+OURS = ("azcore", "numba", "typing")  # packages whose functions appear in modules of kernels
 
 
 def formula_named(name: str) -> Callable[..., float]:
@@ -44,7 +43,7 @@ def _compiled(function: Callable[..., float], name: str) -> Callable[..., float]
 
 
 def refuse_patches(*modules: ModuleType) -> None:
-    """Refuse functions that someone has put in place of azcore's, which compiled code ignores.
+    """Refuse functions that replace azcore's own, since compiled code ignores them.
 
     Raises:
         SettingError: a module of kernels has one.
@@ -53,7 +52,7 @@ def refuse_patches(*modules: ModuleType) -> None:
         for name, value in vars(module).items():
             if isinstance(value, FunctionType) and value.__module__.partition(".")[0] not in OURS:
                 raise SettingError(
-                    f"{module.__name__}.{name} must be azcore's own, since searches are compiled "
+                    f"{module.__name__}.{name} must be azcore's own, since numba compiles searches "
                     f"from its files, got {value.__module__}.{value.__qualname__}; puct.rule names "
                     f"a formula in {RULES}"
                 )

@@ -33,12 +33,12 @@ NOISE = (  # settings of self-play alone, in `conf/noise`
     *("dirichlet_alpha", "dirichlet_fraction", "gumbel.scale", "root_temperature"),
     "forced_visits",
 )
-PUCT = (  # the group `puct`, which Gumbel's search does not know
+PUCT = (  # the group `puct`, which Gumbel's search ignores
     *("c_init", "c_base", "c_spread", "c_spread_prior", "c_spread_visits", "value_range"),
     *("count_parent_visit", "first_play", "first_play_relative", "first_play_by_mass"),
     *("virtual_loss", "virtual_loss_is_loss", "reuse_subtree", "reuse_limit", "rule"),
 )
-# What does not happen in a search whose group has no key for it.
+# Values of settings for a search whose group lacks them.
 LEFT_OUT: Mapping[str, Any] = {
     "leaves_per_tree": 1,
     "dirichlet_fraction": 0.0,
@@ -113,11 +113,11 @@ class SearchSettings(Checked, group="search"):
             "[lost, won], a lower number and a higher one",
             list(self.value_range),
         )
-        # What does not go together.
+        # Settings that exclude each other.
         unfit = {
             "puct.c_spread": (
                 self.c_spread != 0 and self.transpositions,
-                "0 with transpositions, whose backups are no single values",
+                "0 with transpositions, whose backups are not single values",
             ),
             "puct.virtual_loss": (
                 several and self.virtual_loss == 0,
@@ -144,11 +144,11 @@ class SearchSettings(Checked, group="search"):
             ),
             "search.root_temperature": (
                 is_gumbel and self.root_temperature != 1,
-                "1 with search=gumbel, whose noise is on the policy as it is",
+                "1 with search=gumbel, which adds its noise to the unchanged policy",
             ),
             "puct.rule": (
                 is_gumbel and self.rule is not None,
-                "null with search=gumbel, which selects by formulas of its own",
+                "null with search=gumbel, which has its own formulas",
             ),
             "search.leaves_per_tree": (
                 is_gumbel and several,
@@ -181,9 +181,9 @@ class SearchSettings(Checked, group="search"):
         )
 
     def baseline(self) -> SearchSettings:
-        """The same without the methods that came after AlphaZero.
+        """The same search without the methods published after AlphaZero.
 
-        So a player of this name is the same in runs that try them.
+        So the player `search` is the same in runs that try them.
         """
         return replace(
             self,
@@ -245,20 +245,20 @@ class SearchResult:
     network_value: float  # the evaluator's value of the root itself
     improved_policy: FloatArray | None = None  # [K], pi' of a Gumbel search; None with PUCT
     best_action: int | None = None  # the choice of a Gumbel search; None with PUCT
-    # [K], N without forced visits and as `proofs.py` says; None if nothing was forced or proven.
+    # [K], N without forced visits, after `proofs.py`; None if nothing was forced or proven.
     pruned_counts: IntArray | None = None
     proven: IntArray | None = None  # [K], 1 won, -1 lost, 0 unknown; None without `search.solve`
 
     @property
     def kept_counts(self) -> IntArray:
-        """The visits that a move is drawn by and the policy learns from, int32 [K]."""
+        """The visits for move choice and the policy target, int32 [K]."""
         return self.visit_counts if self.pruned_counts is None else self.pruned_counts
 
     def ranked(self) -> npt.NDArray[np.int64]:
         """The actions from best to worst, int64 [K], as indices into the arrays above.
 
-        Most visits first; ties go to the higher prior, then the lower action. Before all are
-        actions that are proven won, after all those that are proven lost.
+        Most visits first; ties go to the higher prior, then the lower action. Actions proven won
+        come first, actions proven lost come last.
         """
         proven = np.zeros_like(self.actions) if self.proven is None else self.proven
         return rank(self.actions, self.visit_counts, self.priors, proven)
@@ -274,11 +274,11 @@ class SearchResult:
         return np.asarray(self.kept_counts / total, np.float32)
 
     def target_counts(self) -> IntArray:
-        """The policy target as whole numbers for a game record, int32 [K]; 0 where it is left out.
+        """The policy target as whole numbers for a game record, int32 [K]; 0 where it is omitted.
 
         PUCT: the visits, without those that were forced. Gumbel: pi' in parts of 65,535.
-        Probabilities that round to 0 are too small for learning to tell from 0; without them, a
-        surer policy makes a shorter record.
+        Probabilities that round to 0 do not matter for learning; without them, a more confident
+        policy makes a shorter record.
         """
         if self.improved_policy is None:
             return self.kept_counts

@@ -1,7 +1,7 @@
 """Priors of a node: the softmax of its logits, in loops that the compiler vectorises (SIMD).
 
-A library's exponential is called once per number, and the compiler does not vectorise a loop with a
-call in it. With these loops, and with statistics only for tried edges, expanding a node of 340
+Code calls a library's exponential once per number, and the compiler does not vectorise a loop with
+a call in it. With these loops, and with statistics only for tried edges, expanding a node of 340
 legal actions took 1.6 µs instead of 3.9.
 """
 

@@ -1,8 +1,8 @@
 """Transpositions: positions on several paths, searched once, which turns each tree into a graph.
 
-A position reached again, by other actions in the same number of plies, is linked to its existing
-node, so it is evaluated once and searched once. Each edge has visits of its own and takes its value
-from the node behind it:
+A position reached again, by other actions in the same number of plies, uses its existing node, so
+the search evaluates and expands it once. Each edge has visits of its own and takes its value from
+the node behind it:
 
     Q(s)    = (v + sum W(s, a)) / (1 + sum N(s, a))    v the evaluation of s
     W(s, a) = N(s, a) Q(s')                            s' behind the edge, as of its last pass
@@ -35,7 +35,7 @@ _SPREAD = 0x4F1BBCDD  # odd, below 2**31: its product with 31 bits fits an int64
 
 
 class Transpositions(NamedTuple):
-    """What B trees store to recognise positions that they reach more than once."""
+    """What B trees store to recognise repeated positions."""
 
     root_ply: npt.NDArray[np.int32]  # [B], plies since the tree was started; see `key_of_node`
     ply_keys: npt.NDArray[np.uint64]  # [plies], a random number for each ply
@@ -106,7 +106,7 @@ def forget_positions(b: int, known: Transpositions | None) -> None:
 
 @register_jitable
 def list_positions(b: int, num_nodes: int, known: Transpositions | None) -> None:
-    """Make the table of tree b anew for its nodes."""
+    """Rebuild the table of tree b from its nodes."""
     if known is None:
         return
     known.table[b] = NO_NODE

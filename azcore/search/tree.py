@@ -37,7 +37,7 @@ PLACES_PER_NODE = 4  # a node of t tried edges has had room for 1, 2, 4, ...: fe
 
 NODE = record_type(
     [
-        ("value", np.float32),  # evaluation or final result, view of `player`
+        ("value", np.float32),  # evaluation or outcome, view of `player`
         ("visits", np.int32),  # N(s) = 1 + the sum of its edges' visits
         ("first_edge", np.int32),
         ("num_edges", np.int32),  # or PENDING; 0 if terminal

@@ -1,8 +1,8 @@
-"""The methods that a search may use besides the plain tree, in one tuple for all kernels.
+"""The methods of a search beyond the plain tree, in one tuple for all kernels.
 
-A kernel is compiled for each choice of methods. numba leaves out code for an absent one only where
-the method itself is an argument, not where it is a field. So what a method adds to the search is a
-function that takes it, and with None does nothing.
+numba compiles a kernel for each choice of methods. It omits the code of an absent one only if the
+method itself is an argument, not a field. So each method is a function that takes it, and does
+nothing with None.
 """
 
 from __future__ import annotations

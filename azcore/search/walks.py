@@ -1,4 +1,4 @@
-"""Compiled selection over many trees: from each root down to leaves. It depends on no game.
+"""Compiled selection over many trees: from each root down to leaves. Independent of the game.
 
 Begin at `walk`, which takes one simulation down a tree. `find_leaves` does so in all trees;
 `backups.py` completes the simulations once the leaves are evaluated. These functions trust their
@@ -32,8 +32,8 @@ from azcore.search.tree import (
 )
 from azcore.search.variants import Variants
 
-# How a walk ended: at a new leaf, at one that needs no network, or at one that another walk has
-# already reached.
+# How a walk ended: at a new leaf, at one that needs no network, or at one that another walk already
+# reached.
 NEW, KNOWN, WAITING = 0, 1, 2
 
 
@@ -99,8 +99,8 @@ def walk(tree: Tree, b: int, s: int, rule: Selection, variants: Variants, slots:
 def is_settled(tree: Tree, b: int, left: int, best_only: npt.NDArray[np.bool_] | None) -> bool:
     """Whether only the most visited root action matters and `left` simulations cannot change it.
 
-    So it is if it stays first even if another gets all of them; lc0 calls this smart pruning. Ties
-    go to the higher prior, then the lower action, as in the choice of a move.
+    This holds if it stays first even if another action gets all of them; lc0 calls this smart
+    pruning. Ties go to the higher prior, then the lower action, as in the choice of a move.
     """
     if best_only is None:
         return False
@@ -135,10 +135,10 @@ def find_leaves(
 ) -> int:
     """Walk each tree down to leaves that need the network.
 
-    A known terminal node needs none: it is backed up at once, and the next walk begins; so is a
-    walk over an edge that is behind its node, see `transpositions.py`. A simulation takes one from
-    the tree's budget; the evaluation of a root does not. A search that `is_settled` or whose root
-    is proven drops its budget.
+    A known terminal node needs none: the walk backs it up at once, and the next one begins;
+    likewise for an edge that is behind its node, see `transpositions.py`. A simulation takes one
+    from the tree's budget; the evaluation of a root does not. A search that `is_settled` or whose
+    root is proven drops its budget.
 
     Args:
         tree: changed: new nodes, and backups of known terminal nodes.
@@ -196,7 +196,7 @@ def share(
 ) -> int:
     """Link leaves with known positions to the nodes of these; such leaves need no evaluation.
 
-    Such a simulation is backed up at once, or by `expand_and_back_up` if its node waits in an
+    It backs up such a simulation at once, or `expand_and_back_up` does so if its node waits in an
     earlier slot of this wave. The nodes that `find_leaves` made for the other leaves move up to
     close the gaps: they come last in a tree, in the order of the slots, and are still blank.
 

@@ -1,5 +1,5 @@
 """Self-play.
 
-`actor.Actor` plays many games at once. `moves` moves in all of them, `schedule` decides how moves
-are chosen, and `resignation` when a player resigns.
+`actor.Actor` plays many games at once. `moves` plays the moves of all games, `schedule` decides how
+to choose them, and `resignation` decides when a player resigns.
 """

@@ -37,11 +37,11 @@ class Actor(WorkerPool):
         variant: the game as self-play plays it, which may forbid actions that `game` allows.
         search: how each move is searched, root noise included.
         settings: number of games and workers, and how moves are chosen.
-        seed: of the run.
+        seed: the run's seed.
         evaluator: evaluates leaves; `set_evaluator` replaces it.
         record_surprise: whether records store how much each search surprised the network.
         starts: what games begin from, of `variant`; None: the initial position.
-        numbers: of the run's workers that are here; None: all.
+        numbers: the numbers of the run's workers in this actor; None: all.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Actor(WorkerPool):
         """Continue with newer weights; see `set_weights`.
 
         Args:
-            evaluator: of these weights.
+            evaluator: the evaluator of these weights.
             weights_version: optimizer steps behind them.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """
@@ -110,8 +110,8 @@ class Actor(WorkerPool):
             worker.set_evaluator(own, weights_version, resign_threshold)
 
     def begin_round(self, worker: int) -> Future[list[GameRecord]]:
-        # Never on this thread, which is the learner's and has all cores: an evaluator may limit its
-        # own thread to some of them.
+        # Never on this thread, which is the learner's and uses all cores: an evaluator may limit
+        # its own thread to some of them.
         return self._pool.submit(self.play_round, worker)
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class Actor(WorkerPool):
         self._stopped = True  # workers leave their round after the current wave
 
     def play_round(self, worker: int) -> list[GameRecord]:
-        """Play a round of a worker on this thread; the games that end in it."""
+        """Play a worker's round on this thread; returns the games that end in it."""
         records: list[GameRecord] = []
         with game_faults():
             for _ in range(self.settings.round_waves):

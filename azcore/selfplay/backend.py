@@ -79,10 +79,10 @@ class BackendSettings(Checked, group="backend"):
         return members
 
     def require_device(self, device_type: str) -> None:
-        """Check that Ray's actors have the kind of device that the run measures its network on.
+        """Check that Ray's actors have the device type on which the run measures its network.
 
         Raises:
-            SettingError: one has a GPU, and the other has none.
+            SettingError: only one of the two has a GPU.
         """
         if self.name == "ray":
             is_gpu = device_type == "cuda"

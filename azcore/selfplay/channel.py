@@ -1,4 +1,4 @@
-"""What members elsewhere are reached by: channels, and the launchers that start them."""
+"""Channels to members elsewhere, and the launchers that start these members."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from azcore.selfplay.member import Answer, Recipe, Request
 
 
 class LostMemberError(Exception):
-    """The member of a channel is lost; the text is how it ended, such as `by signal 9`.
+    """The member of a channel is lost; the text states how it ended, such as `by signal 9`.
 
     Args:
         how: how it ended.
@@ -23,7 +23,7 @@ class LostMemberError(Exception):
 
 
 class MovedMemberError(Exception):
-    """A member has to start elsewhere through no fault of its own; the text is the reason."""
+    """A member must start elsewhere through no fault of its own; the text is the reason."""
 
 
 class Channel(ABC):
@@ -42,8 +42,8 @@ class Channel(ABC):
         """Wait for the next answer.
 
         Raises:
-            LostMemberError: the member is lost, or was ended here.
-            MovedMemberError: the member has to start elsewhere.
+            LostMemberError: the member is lost, or this process ended it.
+            MovedMemberError: the member must start elsewhere.
         """
 
     @abstractmethod
@@ -52,7 +52,7 @@ class Channel(ABC):
 
     @abstractmethod
     def is_better_elsewhere(self) -> bool:
-        """Whether a new channel would now lead to a better place for the member."""
+        """Whether a new channel would now find a better place for the member."""
 
 
 class Launcher(ABC):
@@ -60,7 +60,7 @@ class Launcher(ABC):
 
     Attributes:
         called: the word for a member there, such as `process`.
-        count: of members that it has room for.
+        count: the most members at once.
     """
 
     called: str
@@ -72,7 +72,7 @@ class Launcher(ABC):
 
         Args:
             recipe: builds it.
-            numbers: of its workers among those of the run.
+            numbers: the numbers of its workers among those of the run.
             member: its number.
         """
 

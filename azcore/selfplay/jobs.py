@@ -1,8 +1,8 @@
-"""Jobs: work besides self-play, such as parts of a match, done where games are played.
+"""Jobs: work besides self-play, such as parts of a match, in the places that play games.
 
 A job is pickled and travels to a slot: in this process, in a process of a pool, or in an actor of
-a cluster. It depends only on itself and the weights sent with it, so a lost job can be
-done again elsewhere with the same result.
+a cluster. It depends only on itself and the weights sent with it, so a lost job can be repeated
+elsewhere with the same result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Tell = Callable[[int], None]  # called with the progress of a job
 
 
 class Job(ABC, Generic[Result]):
-    """Work that can be pickled, as can its result."""
+    """Work that can be pickled, with a result that can be pickled."""
 
     @abstractmethod
     def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> Result:
@@ -34,17 +34,17 @@ class Job(ABC, Generic[Result]):
         Args:
             context: provides what it needs.
             weights: packed, see `Weights.packed`.
-            tell: called with its progress; raises `JobCancelledError` if nobody waits any more for
-                the result.
+            tell: called with its progress; raises `JobCancelledError` if nobody waits for the
+                result.
         """
 
 
 class JobCancelledError(Exception):
-    """Nobody waits for this job any more."""
+    """Nobody waits for this job anymore."""
 
 
 class JobContext:
-    """What jobs need where they are done.
+    """What jobs need where they run.
 
     Attributes:
         game: see below.
@@ -72,14 +72,14 @@ class JobContext:
             JobCancelledError: `leave` was called.
         """
 
-        def told(done: int) -> None:
+        def report(done: int) -> None:
             if self._is_left:
                 raise JobCancelledError
             tell(done)
 
         self._own.keys = set()
         try:
-            return job.do(self, weights, told)
+            return job.do(self, weights, report)
         finally:
             with self._lock:
                 self._users.subtract(self._own.keys)
@@ -100,15 +100,15 @@ class JobContext:
             return self._evaluators[key].for_another_thread()
 
     def leave(self) -> None:
-        """Let running jobs end soon, with an error."""
+        """Make running jobs end soon, with an error."""
         self._is_left = True
 
 
 class JobSlots(ABC):
-    """Slots for jobs, of a run or a tournament: each does one job at a time.
+    """Slots for jobs of a run or a tournament: each runs one job at a time.
 
     Attributes:
-        count: of concurrent jobs; jobs of one number are done one after another.
+        count: the number of concurrent jobs; jobs of one slot run one after another.
     """
 
     count: int
@@ -121,10 +121,10 @@ class JobSlots(ABC):
     def begin(
         self, number: int, job: Job[Result], weights: Sequence[Any], tell: Tell
     ) -> Future[Result]:
-        """Begin a job.
+        """Start a job.
 
         Args:
-            number: of the slot, 0 to `count` - 1.
+            number: the slot's number, 0 to `count` - 1.
             job: to do.
             weights: published ones.
             tell: called, on any thread, with the progress; never called in a cluster, which reports
@@ -133,7 +133,7 @@ class JobSlots(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let running jobs end soon, with an error; begin no more."""
+        """Make running jobs end soon, with an error; start no more."""
 
 
 class ThreadSlots(JobSlots):
@@ -141,7 +141,7 @@ class ThreadSlots(JobSlots):
 
     Args:
         context: what jobs need; built for `count` at once.
-        count: of threads.
+        count: the number of threads.
     """
 
     def __init__(self, context: JobContext, count: int) -> None:

@@ -1,7 +1,8 @@
 """Members: the part of a run's work in another process, and the requests it answers.
 
 A member is built from a `Recipe` and the numbers of its workers, and holds nothing irreplaceable:
-its caller remembers all requests. How requests and answers travel is not the concern of this file.
+its caller remembers all requests. This file does not deal with the transport of requests and
+answers.
 """
 
 from __future__ import annotations
@@ -46,23 +47,23 @@ class Member:
         self._context = context
 
     def job(self, tell: Tell, worker: int, job: Job[Any], *weights: bytes) -> Any:
-        """Do a job alongside this `worker`, counted among those of this process."""
+        """Run a job alongside this `worker`, numbered within this process."""
         return self._context.do(job, weights, tell)
 
     def leave(self) -> None:
-        """Leave all current work at once."""
+        """Stop all current work at once."""
         self._context.leave()
 
 
 class Recipe(ABC):
-    """Builds a member in another process, to which it is sent pickled."""
+    """Builds a member in another process, to which it travels pickled."""
 
     @abstractmethod
     def build(self, numbers: Sequence[int], process: int) -> Member:
         """A member.
 
         Args:
-            numbers: of its workers among those of the run.
+            numbers: the numbers of its workers among those of the run.
             process: its number.
         """
 
@@ -80,7 +81,7 @@ class SelfPlayMember(Member):
         self._actor = actor
 
     def round(self, worker: int) -> Round:
-        """The `worker` is counted among those of this process."""
+        """Play a round of this `worker`, numbered within this process."""
         records = self._actor.play_round(worker)
         statistics = self._actor.take_statistics_of(worker)
         return Round(records, statistics, self._actor.longest_in_play())
@@ -89,7 +90,7 @@ class SelfPlayMember(Member):
         self._actor.set_weights(self._context.unpack(packed, version), resign_threshold)
 
     def states(self) -> bytes:
-        """Pickled: the pool keeps them in case of a loss, and seldom unpacks them."""
+        """The pickled states: the pool stores them in case of a loss, and seldom unpacks them."""
         return pickle.dumps(self._actor.worker_states())
 
     def load(self, states: bytes) -> None:
@@ -104,7 +105,7 @@ class SelfPlayMember(Member):
 
 
 ROUND, JOB = SelfPlayMember.round.__name__, Member.job.__name__
-# Requests that a restarted member gets again, although they have been answered.
+# Requests that a restarted member gets again, although it has answered them.
 CHANGING = (ROUND, SelfPlayMember.weights.__name__, SelfPlayMember.load.__name__)
 
 
@@ -117,7 +118,7 @@ class RequestServer:
 
     Args:
         recipe: builds the member.
-        numbers: of its workers among those of the run.
+        numbers: the numbers of its workers among those of the run.
         process: its number.
     """
 
@@ -133,7 +134,7 @@ class RequestServer:
         self._jobs = [ThreadPoolExecutor(1, "job") for _ in numbers]
 
     def ask(self, request: Request, answer: Callable[[Answer], None]) -> None:
-        """Do a request, now or when its worker is free, then call `answer`, on any thread."""
+        """Execute a request, now or when its worker is free, then call `answer`, on any thread."""
         _, method, values = request
         if method == ROUND:
             self._rounds.append(self._threads[values[0]].submit(self._do, request, answer))
@@ -155,7 +156,7 @@ class RequestServer:
         answer(done)
 
     def close(self) -> None:
-        """Leave all rounds and jobs, and begin no new ones."""
+        """Stop all rounds and jobs, and start no new ones."""
         if self._built.exception() is None:
             self._built.result().leave()
         for thread in self._threads + self._jobs:
@@ -163,7 +164,7 @@ class RequestServer:
 
 
 def _telling(number: int, answer: Callable[[Answer], None]) -> Tell:
-    """A function that reports the progress of a job, not too often."""
+    """A function that reports a job's progress, at a limited rate."""
     last = time.monotonic()
 
     def tell(done: int) -> None:

@@ -33,11 +33,11 @@ from azcore.selfplay.schedule import DECIDED_PLIES, SelfPlaySettings, drawn, is_
 from azcore.selfplay.surprise import policy_surprise
 from azcore.storage.game_record import NAMED, PLY
 
-UNDER_WAY = -1  # `begins` of a game that is being searched
+UNDER_WAY = -1  # `begins` of a game during a search
 # The results of `play`: some game moved; none did, but one needs the worker; or a game lacks room
 # for its next ply, so it did nothing.
 MOVED, LEFT, NO_ROOM = 2, 1, -1
-# Choices other than an action.
+# Choices that are not actions.
 NOTHING, RESIGNS, OPENS, NOISE = -1, -2, -3, -4
 _CAP, _MOVE, _GUMBEL = int(Purpose.PLAYOUT_CAP), int(Purpose.MOVE), int(Purpose.GUMBEL)
 _PARTS = np.float32(TARGET_PARTS)
@@ -138,7 +138,7 @@ def way_of(
 
 
 def with_more_room(in_play: InPlay) -> InPlay:
-    """These games with room for twice as many plies and entries."""
+    """These games with twice the room for plies and entries."""
 
     def grown(old: npt.NDArray[Any], used: npt.NDArray[Any]) -> npt.NDArray[Any]:
         new = np.empty((len(old), 2 * old.shape[1]), old.dtype)
@@ -155,7 +155,7 @@ def with_more_room(in_play: InPlay) -> InPlay:
 
 
 def _begin(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
-    """Begin the searches that are due by this wave.
+    """Begin the searches that are due in this wave.
 
     Returns:
         How many games have NOISE as `chosen`.
@@ -188,7 +188,7 @@ def _begin(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
 
 @register_jitable
 def gets_full_search(in_play: InPlay, b: int, way: Way) -> bool:
-    """Whether the next move of a game gets a full search (Wu 2019, section 3.1)."""
+    """Whether a game's next move gets a full search (Wu 2019, section 3.1)."""
     game, share = in_play.games[b], way.full_share
     if game.plies - game.opening_plies >= DECIDED_PLIES:
         last = in_play.draws[:DECIDED_PLIES]
@@ -205,7 +205,7 @@ def gets_full_search(in_play: InPlay, b: int, way: Way) -> bool:
 
 
 def _play(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
-    """Choose, record and play in the trees the moves of all searches that have finished.
+    """Choose, record and play the moves of all finished searches, and update the trees.
 
     Returns:
         MOVED, LEFT, NO_ROOM or 0.
@@ -263,7 +263,7 @@ def deal_by_chance(trees: Trees, in_play: InPlay, b: int, way: Way, gumbel: Gumb
 
 @register_jitable
 def choose_and_record(trees: Trees, in_play: InPlay, b: int, way: Way) -> int:
-    """The action of a finished search, which becomes a ply of the game; or RESIGNS."""
+    """Choose a finished search's action, which becomes a ply of the game; or RESIGNS."""
     game, root = in_play.games[b], trees.root
     count, best, value = read_result(trees.tree, b, trees.rule, trees.variants, root)
     visits, kept, priors = root.visits[:count], root.kept[:count], root.priors[:count]
@@ -312,7 +312,7 @@ def choose_and_record(trees: Trees, in_play: InPlay, b: int, way: Way) -> int:
 
 @register_jitable
 def record_decided(in_play: InPlay, b: int) -> int:
-    """The proven action, which becomes a ply: the policy learns a win, and of a loss nothing."""
+    """Record the proven action as a ply: a win is the policy's target, a loss gives no target."""
     game, result = in_play.games[b], in_play.decided.result[b]
     action = in_play.decided.action[b]
     if result > 0:

@@ -1,4 +1,4 @@
-"""A pool: all self-play workers of a run, wherever they are. Weights go in, finished games out.
+"""A pool: all self-play workers of a run. Weights go in, finished games come out.
 
     pool.set_weights(weights, resign_threshold)
     records = pool.play(num_positions)       # finished games only; the others stay in play
@@ -66,7 +66,7 @@ class ActorStatistics:
 
 
 class WorkerPool(ABC):
-    """The workers of a run. Do not use a pool again after it has raised an error.
+    """The workers of a run. A pool is unusable after it has raised an error.
 
     Attributes:
         game: in the form that self-play uses.
@@ -84,17 +84,17 @@ class WorkerPool(ABC):
         """Continue with newer weights; a search in progress starts again with them.
 
         Args:
-            weights: of the network to play with.
+            weights: the weights of the network to play with.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """
 
     @abstractmethod
     def begin_round(self, worker: int) -> Future[list[GameRecord]]:
-        """Begin a round of an idle worker; the future returns the games that end in it."""
+        """Start a round of an idle worker; the future returns the games that end in it."""
 
     @abstractmethod
     def leave_rounds(self) -> None:
-        """Make all workers leave their rounds at once, for good."""
+        """Make all workers leave their rounds at once, permanently."""
 
     @abstractmethod
     def bytes_needed(self, legal_actions: int) -> int:
@@ -127,7 +127,7 @@ class WorkerPool(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Free what the workers hold outside this process; final."""
+        """Free what the workers hold outside this process; the pool is then unusable."""
 
     def job_slots(self) -> JobSlots | None:
         """Where jobs can run alongside self-play; None: this pool cannot run any."""
@@ -242,7 +242,7 @@ class WorkerPool(ABC):
 
 
 class RoundsUnderWay:
-    """Rounds of a pool's workers. The cost of waiting for one does not grow with their number.
+    """Rounds of a pool's workers. The cost of waiting does not grow with their number.
 
     Args:
         pool: whose rounds they are.
@@ -255,16 +255,16 @@ class RoundsUnderWay:
 
     @property
     def count(self) -> int:
-        """How many have begun and were not yet returned by `ended`."""
+        """How many rounds have begun that `ended` has not returned."""
         return len(self._begun)
 
     def begin(self, worker: int) -> None:
-        """Begin a round of an idle worker."""
+        """Start a round of an idle worker."""
         begun = self._begun[worker] = self._pool.begin_round(worker)
         begun.add_done_callback(lambda done: self._ended.put((worker, done)))
 
     def ended(self) -> list[tuple[int, Future[list[GameRecord]]]]:
-        """Wait until a round has ended; returns all that have, each with its worker."""
+        """Wait until a round ends; returns all finished ones, each with its worker."""
         ended = [self._ended.get()]
         while not self._ended.empty():
             ended.append(self._ended.get())
@@ -273,7 +273,7 @@ class RoundsUnderWay:
         return ended
 
     def wait(self) -> None:
-        """Wait until all have ended, whatever state an interrupt left the queue in."""
+        """Wait until all rounds have ended, whatever the state of the queue after an interrupt."""
         wait(self._begun.values())
 
 

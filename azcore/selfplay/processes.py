@@ -92,7 +92,7 @@ class ProcessChannel(Channel):
         self._outgoing.put(pickle.dumps(request))
 
     def _send_all(self) -> None:
-        with contextlib.suppress(OSError):  # it is lost
+        with contextlib.suppress(OSError):  # the member is lost
             while (packed := self._outgoing.get()) is not None:
                 self._connection.send_bytes(packed)
 
@@ -102,7 +102,7 @@ class ProcessChannel(Channel):
         except (EOFError, OSError):
             self.end()
             status = self.process.wait()
-            self._sender.join()  # nobody reads, so it ends at once
+            self._sender.join()  # nobody reads, so it exits at once
             self._connection.close()
             how = f"by signal {-status}" if status < 0 else f"with status {status}"
             cause = likely_cause_of(status)
@@ -151,7 +151,7 @@ def serve(descriptor: int) -> None:
     """The main function of such a process: answer all requests.
 
     Args:
-        descriptor: of the connection to the process that asks.
+        descriptor: the descriptor of the connection to the process that asks.
     """
     connection, sending = Connection(descriptor), threading.Lock()
 
@@ -160,6 +160,6 @@ def serve(descriptor: int) -> None:
             connection.send(answer)
 
     server = RequestServer(*connection.recv())
-    with contextlib.suppress(EOFError, OSError):  # who asked is gone
+    with contextlib.suppress(EOFError, OSError):  # the requesting process has ended
         while True:
             server.ask(connection.recv(), send)

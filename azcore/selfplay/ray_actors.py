@@ -1,10 +1,10 @@
-"""Members in actors of a Ray cluster: on this machine, or on many.
+"""Members in actors of a Ray cluster: on one machine, or on many.
 
 Each member has an actor as its home. Ray places it where its resources are free, and the weights
 go through Ray's object store, once for each version. Losing an actor or a node loses the channels
-that lead to it, see `azcore.selfplay.remote`. If a member's home waits too long for a place, the
+that lead to it, see `azcore.selfplay.remote`. If a member's home waits too long for resources, the
 member is a guest in another's actor; it returns home with the next weights. So all games continue
-whatever nodes come and go, and equal those that threads play.
+while nodes come and go, and equal those that threads play.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ class PlacedActor:
     """The local view of an actor.
 
     Args:
-        cluster: of the actor.
+        cluster: the actor's cluster.
         options: its resources.
         since: `time.monotonic()` from which it waits for a place.
 
     Attributes:
         handle: Ray's.
-        is_ready: whether it has a place and has started.
+        is_ready: whether it has resources and has started.
         failure: why it is lost; None: not lost.
         channels: that lead to it.
     """
@@ -108,7 +108,7 @@ class PlacedActor:
         self.handle.begun.remote().future().add_done_callback(self._on_begun)
 
     def _on_begun(self, begun: Future[None]) -> None:
-        """Called on the thread that Ray's own calls need, so it must not call Ray."""
+        """Handle its start; on the thread that Ray's own calls need, so it must not call Ray."""
         error = begun.exception()
         if error is None:
             self.is_ready = True
@@ -116,7 +116,7 @@ class PlacedActor:
             self.failure = _how(error)
 
     def lose(self, how: str) -> None:
-        """Mark it as lost; kill it in case it is only unreachable."""
+        """Mark the actor as lost; kill it in case it is only unreachable."""
         if self.failure is None:
             self.failure = how
             with contextlib.suppress(Exception):
@@ -134,7 +134,7 @@ class RayActors:
         cluster: to place them in; closed with them.
         options: resources of each.
         count: how many.
-        wait: seconds after which a member without a place becomes a guest.
+        wait: seconds after which a member without resources becomes a guest.
         say: called with a sentence.
     """
 
@@ -169,14 +169,16 @@ class RayActors:
         Raises:
             SettingError: no node can ever fit one, or all have failed.
         """
-        end, is_told = time.monotonic() + self.wait, False
+        end, is_reported = time.monotonic() + self.wait, False
         while not any(home.is_usable for home in self._homes):
             if all(home.failure for home in self._homes):
                 raise SettingError(f"no actor starts in the Ray cluster: {self._homes[0].failure}")
-            if time.monotonic() > end and not is_told:
-                is_told = True
+            if time.monotonic() > end and not is_reported:
+                is_reported = True
                 self._require_possible()
-                self.say(f"self-play waits for a place in the Ray cluster: {self.needs()} an actor")
+                self.say(
+                    f"self-play waits for a free slot in the Ray cluster: {self.needs()} per actor"
+                )
             time.sleep(0.02)
 
     def _require_possible(self) -> None:
@@ -215,13 +217,15 @@ class RayActors:
         return min(others, key=lambda other: other.channels, default=None)
 
     def leave(self, number: int) -> bool:
-        """Whether a member should leave its home, which has no place; drops calls there."""
+        """Whether a member should leave its home, which lacks resources; drops calls there."""
         with self._lock:
             home = self._homes[number]
             if self._is_closed or home.is_ready or self._other(number) is None:
                 return False
             home.lose("without a place")
-            self._homes[number] = self._placed(home.since)  # Ray still sees the demand for one
+            self._homes[number] = self._placed(
+                home.since
+            )  # Ray still sees the demand for resources
             return True
 
     def close(self) -> None:
@@ -239,7 +243,7 @@ class RayChannel(Channel):
     """A connection to a `RequestServer` in an actor.
 
     Args:
-        actors: of the pool.
+        actors: the pool's actors.
         what: the arguments of the `RequestServer`.
     """
 
@@ -296,11 +300,13 @@ class RayChannel(Channel):
         if self._actor.is_ready or self._actor.failure is not None:
             return
         if self._actors.leave(self._number):
-            raise MovedMemberError("has no place in the cluster; its games move to another actor")
+            raise MovedMemberError(
+                "has no free slot in the cluster; its games move to another actor"
+            )
         if not self._is_told:
             self._is_told = True
             self._actors.say(
-                f"self-play actor {self._number} waits for a place: {self._actors.needs()}"
+                f"self-play actor {self._number} waits for a free slot: {self._actors.needs()}"
             )
 
     def _result(self, done: Future[Done]) -> Done:
@@ -314,7 +320,7 @@ class RayChannel(Channel):
                     "every node of the Ray cluster must have the run's packages, such as its game: "
                     f"{_how(error)}"
                 )
-            raise error  # our bug
+            raise error  # a bug in azcore
         self._actor.lose(_how(error))
         raise LostMemberError(_how(error))
 
@@ -338,7 +344,7 @@ def _how(error: BaseException) -> str:
     if re.search(r"\bnode (has |was |is )?(died|dead|terminated)", text):
         return "with its node"
     if "running low on memory" in text:
-        return "for lack of memory"
+        return "out of memory"
     lines = [line.strip() for line in text.splitlines() if "Error: " in line]
     return f"by an error, {lines[-1]}," if lines else "unexpectedly"
 
@@ -352,7 +358,7 @@ class ServingActor:
     Calls may arrive out of order, so each has a turn.
 
     Args:
-        version: of azcore at the run.
+        version: the version of azcore at the run.
     """
 
     def __init__(self, version: str) -> None:
@@ -373,8 +379,8 @@ class ServingActor:
         Args:
             server: its number.
             turn: the number of the call among those to this server.
-            method: of `Member`, or OPEN or SHUT.
-            values: of the request.
+            method: the method of `Member`, or OPEN or SHUT.
+            values: the request's values.
         """
         if self._wrong is not None:
             return False, self._wrong
@@ -413,14 +419,14 @@ class _OrderedServer:
             elif method == SHUT:
                 self._server.close()
             else:
-                self._server.ask((0, method, values), lambda told: _finally(told, answer))
+                self._server.ask((0, method, values), lambda result: _finally(result, answer))
                 return
             answer.set_result((0, True, None))
-        except Exception as error:  # our bug
+        except Exception as error:  # a bug in azcore
             answer.set_exception(error)
 
 
-def _finally(told: Answer, answer: Future[Answer]) -> None:
+def _finally(result: Answer, answer: Future[Answer]) -> None:
     """Pass on an answer; Ray cannot report progress before it."""
-    if told[1] is not None:
-        answer.set_result(told)
+    if result[1] is not None:
+        answer.set_result(result)

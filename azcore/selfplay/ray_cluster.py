@@ -1,4 +1,4 @@
-"""A connection to a Ray cluster, or to one started here for as long as the connection lasts.
+"""A connection to a Ray cluster, or to one that this process starts and stops.
 
 Ray pickles between its machines: anyone who reaches a cluster can run code on it. One started here
 listens on the loopback interface alone and requires a token that only this process and those of the
@@ -52,7 +52,7 @@ class RayCluster:
 
     Attributes:
         ray: the package.
-        head: of the cluster.
+        head: the cluster's head.
 
     Raises:
         SettingError: ray is not installed, or no cluster answers.
@@ -103,7 +103,7 @@ class RayCluster:
         return max(each, key=lambda node: node[::-1], default=(0.0, 0.0))
 
     def has_node_for(self, cpus: float, gpus: float) -> bool:
-        """Whether some node could fit an actor of this size if it were free."""
+        """Whether some node could fit an actor of this size when idle."""
         nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         return any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes)
 
@@ -162,7 +162,7 @@ class HeadNode:
         """Check it regularly on a thread, until `leave`.
 
         Args:
-            say: called with a sentence when it does not answer.
+            say: called with a sentence when it does not respond.
             then: called once it is lost.
             every: seconds between two checks.
         """
@@ -183,18 +183,18 @@ class HeadNode:
         Raises:
             LostProcessError: it is lost.
         """
-        end, is_told = time.monotonic() + self.patience, False
+        end, is_reported = time.monotonic() + self.patience, False
         while not self._is_left.is_set() and not self._answers():
             if self.is_lost or time.monotonic() > end:
                 self.is_lost = True
                 raise LostProcessError(
-                    f"the head of the Ray cluster, {self.address}, is gone, and the cluster with "
-                    "it: continue with resume=latest on another cluster, or with backend=inline"
+                    f"the head of the Ray cluster, {self.address}, is lost, and the cluster with "
+                    "it; continue with resume=latest on another cluster, or with backend=inline"
                 )
-            if not is_told:
-                is_told = True
+            if not is_reported:
+                is_reported = True
                 say(
-                    f"the head of the Ray cluster, {self.address}, does not answer; the run ends "
+                    f"the head of the Ray cluster, {self.address}, does not respond; the run ends "
                     f"in {self.patience:g} s unless it recovers"
                 )
             time.sleep(min(1.0, self.patience / 10))
@@ -240,7 +240,7 @@ def _reason(text: str) -> str:
 
 @contextlib.contextmanager
 def _private_files() -> Iterator[None]:
-    """Make new files private to this user: here, and for good in processes started meanwhile."""
+    """Make new files private to this user: here, and permanently in processes started meanwhile."""
     before = os.umask(0o077)
     try:
         yield
@@ -250,7 +250,7 @@ def _private_files() -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_kept() -> Iterator[None]:
-    """Restore our signal handler, which Ray replaces by one that kills the process.
+    """Restore our signal handler, which Ray replaces with one that kills the process.
 
     Raises:
         KeyboardInterrupt: the signal arrived meanwhile, as from our handler.
@@ -268,8 +268,8 @@ def signals_kept() -> Iterator[None]:
 
 
 def _silence(ray: Any) -> None:
-    """Keep the cluster's reports of lost nodes, a page each, off standard output.
+    """Suppress the cluster's page-long reports of lost nodes on standard output.
 
-    Ray prints them even when it should print nothing; the pool reports their effect on the run.
+    Ray prints them even in silent mode; the pool reports their effect on the run.
     """
     ray._private.worker.print_to_stdstream = lambda *_, **__: None

@@ -1,4 +1,4 @@
-"""A pool whose workers run elsewhere, in members that channels lead to.
+"""A pool whose workers run elsewhere, in members behind channels.
 
 Each member has some of the run's workers, with the numbers that they would have here, so the number
 and place of members do not change the games.
@@ -48,8 +48,8 @@ def members_in(
         launcher: starts them.
         recipe: builds them.
         workers: how many; at least one for each member.
-        work: their purpose, part of their names.
-        restarts: how often in a row one is restarted before it has answered anything.
+        work: their purpose, a part of their names.
+        restarts: how often in a row a member restarts before its first answer.
         say: called with a sentence about each loss, on any thread.
     """
     members: list[RemoteMember] = []
@@ -132,7 +132,7 @@ class RemotePool(WorkerPool):
         return self._slots
 
     def leave_rounds(self) -> None:
-        self.close()  # they hold nothing irreplaceable
+        self.close()  # members hold nothing irreplaceable
 
     def close(self) -> None:
         self._slots.close()
@@ -162,7 +162,7 @@ class RemotePool(WorkerPool):
         return self._states
 
     def _of_all(self, method: str, *values: Any) -> list[Any]:
-        """All members' answers to a request, in their order."""
+        """All members' answers to a request, in order."""
         asked = [member.ask(method, *values) for member in self._members]
         return [answer.result() for answer in asked]
 
@@ -213,7 +213,7 @@ class RemoteSlots(JobSlots):
 
     Args:
         launcher: started them; closed with them.
-        members: of a pool, or for jobs alone.
+        members: a pool's members, or for jobs alone.
 
     Attributes:
         launcher: as above.
@@ -249,7 +249,7 @@ def places_of(members: Sequence[RemoteMember]) -> list[tuple[int, int]]:
 
 
 def divided(workers: int, members: int) -> list[list[int]]:
-    """The numbers of each member's workers, in parts as equal as possible."""
+    """The worker numbers of each member, in parts as equal as possible."""
     bounds = [workers * member // members for member in range(members + 1)]
     return [list(range(first, end)) for first, end in itertools.pairwise(bounds)]
 
@@ -267,8 +267,8 @@ class RemoteMember:
     """One member, and the requests to repeat after a loss, since it last got weights.
 
     Args:
-        name: of the member.
-        numbers: of its workers among those of the run.
+        name: the member's name.
+        numbers: the numbers of its workers among those of the run.
         new_channel: makes one to it.
         restarts: see `members_in`.
         say: see `members_in`.
@@ -288,7 +288,7 @@ class RemoteMember:
         self.name, self.numbers = name, numbers
         self.restarted = 0
         self._new_channel, self._restarts, self._say = new_channel, restarts, say
-        self._lock = threading.Lock()  # of all below
+        self._lock = threading.Lock()  # guards all below
         self._requests: list[Request] = []  # requests that change it, to repeat after a loss
         self._open: dict[int, _Open] = {}  # unanswered others, also to repeat
         self._asked: dict[int, Future[Any]] = {}  # unanswered
@@ -304,9 +304,9 @@ class RemoteMember:
         """Send a request; returns its answer, even across a loss.
 
         Args:
-            method: of `Member`.
-            values: of the request.
-            tell: called, on another thread, with the progress of a job, where it can be told.
+            method: the method of `Member`.
+            values: the request's values.
+            tell: called, on another thread, with a job's progress, if the channel reports it.
         """
         with self._lock:
             return self._ask(method, values, tell)
@@ -314,10 +314,10 @@ class RemoteMember:
     def go_on_from(
         self, states: bytes, weights: tuple[Any, int, float | None] | None
     ) -> Future[Any]:
-        """Load the states, or set the weights that follow them; forget earlier requests.
+        """Load the states, or set the weights that follow them; drop earlier requests.
 
         Args:
-            states: of its workers; with weights, the workers have them already.
+            states: the states of its workers; with weights, the workers have them already.
             weights: values of `Member.weights`.
         """
         with self._lock:
@@ -332,7 +332,7 @@ class RemoteMember:
 
     def _ask(self, method: str, values: tuple[Any, ...], tell: Tell | None = None) -> Future[Any]:
         answer: Future[Any] = Future()
-        answer.set_running_or_notify_cancel()  # so that nobody cancels it
+        answer.set_running_or_notify_cancel()  # so that nobody cancels the future
         request = (next(self._next_request), method, values)
         if self._is_closed:
             answer.set_exception(self._ended())
@@ -361,7 +361,7 @@ class RemoteMember:
                     if self._is_over(channel, end):
                         return
                     continue
-            except Exception as error:  # an unreadable answer, or no new member starts
+            except Exception as error:  # an unreadable answer, or no new member can start
                 self.close(error)
                 return
             if is_well is None:

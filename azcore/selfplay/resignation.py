@@ -57,7 +57,7 @@ def may_resign_at(ply: int, opening_plies: int) -> bool:
 
 @dataclass(frozen=True)
 class FalsePositives:
-    """How many games would have been resigned, and how many of these were not lost."""
+    """How many games would have ended by resignation, and how many of these were not lost."""
 
     resigned: int
     wrong: int
@@ -118,7 +118,7 @@ def threshold(records: Iterable[GameRecord], false_positives: float) -> float | 
 
 
 def measured(records: Iterable[GameRecord]) -> FalsePositives:
-    """Apply the thresholds in force to the games that were still played to their end.
+    """Apply the current thresholds to the games that were still played to their end.
 
     Unlike the share that `threshold` limits, this tests each v on games that did not determine it.
     """
@@ -134,7 +134,7 @@ def measured(records: Iterable[GameRecord]) -> FalsePositives:
 
 
 def new_lows(record: GameRecord) -> tuple[FloatArray, BoolArray]:
-    """The plies where a game's value is its lowest so far: only there can a threshold act.
+    """The plies with a game's lowest value so far: only there can a threshold take effect.
 
     For a threshold between two lows the game is resigned at the second of them.
 

@@ -1,9 +1,8 @@
-"""The number of workers and games for a machine, where the settings leave it open.
+"""The number of workers and games for a machine, where the settings leave them open.
 
 There is one worker per core. A probe finds the number of games, unless processes share a GPU: then
-it follows from the size of the board. With too few, the network's batches
-are small and the fixed cost of each call dominates. With too many, games end late, and their
-weights are old by then.
+it follows from the size of the board. With too few games, the network's batches are small and the
+fixed cost of each call dominates. With too many, games end late, and their weights are old by then.
 """
 
 from __future__ import annotations
@@ -107,11 +106,11 @@ def with_games(
 
     Args:
         settings: with a number of workers.
-        device_type: of the network, as torch names it.
+        device_type: the network's device type, as torch names it.
         actor_of: makes an actor with given settings, to be measured and discarded.
         processes: how many processes the workers will be in. Only the workers of one are
             measured, for all: in this process they would wait for Python's lock.
-        cells: of a plane of an observation.
+        cells: the number of cells of a plane of an observation.
     """
     if settings.num_games is not None:
         return settings, []
@@ -128,7 +127,7 @@ def with_games(
 
     glance = actor_of(replace(of_one[0], round_waves=1))
     rate, fast = evaluations_per_s(glance, 0.0), together * each[0] / SLOW
-    if rate < fast:  # it may have been disturbed, and would end the search here
+    if rate < fast:  # a disturbed measurement would end the search here
         rate = max(rate, evaluations_per_s(glance, 0.0))
     if rate < fast:
         trials = [trial(each[0], rate)]

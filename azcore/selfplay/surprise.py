@@ -1,4 +1,4 @@
-"""How much a search surprised the network, which decides how often it learns from a position."""
+"""How much a search surprised the network, which determines how often it learns from a position."""
 
 from __future__ import annotations
 

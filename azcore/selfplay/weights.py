@@ -1,4 +1,4 @@
-"""Weights of a network on their way to the workers that play with them."""
+"""Weights of a network for the workers that play with them."""
 
 from __future__ import annotations
 

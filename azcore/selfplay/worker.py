@@ -1,8 +1,8 @@
 """One self-play worker: games searched together, where a new game replaces a finished one at once.
 
-All trees share one batch per wave, and no game waits for another: when its search is done, a game
-moves and continues, so the batch is always full. A worker runs on one thread at a time and shares
-no mutable state with other workers; the `Actor` drives them.
+All trees share one batch per wave, and no game waits for another: after its search, a game moves
+and continues, so the batch is always full. A worker runs on one thread at a time and shares no
+mutable state with other workers; the `Actor` drives them.
 """
 
 from __future__ import annotations
@@ -97,8 +97,7 @@ class Worker:
         self.settings = settings
         self.statistics = WorkerStatistics()
         self._identity = game.identity
-        # A game of the variant is a game of `game` only if the variant does nothing but forbid
-        # actions.
+        # A game of the variant is a game of `game` only if the variant merely forbids actions.
         self._referee = Referee(game) if variant.settings != game.settings else None
         self._seed = seed
         self._generators = Generators()
@@ -132,7 +131,7 @@ class Worker:
 
     @property
     def longest_in_play(self) -> int:
-        """Plies of its longest game in play."""
+        """Plies of this worker's longest game in play."""
         return int(self._in_play.games["plies"].max())
 
     def set_evaluator(
@@ -159,7 +158,7 @@ class Worker:
         games["begins"] = self._wave + phases * self._waves_per_move // PHASES
 
     def play_wave(self) -> list[GameRecord]:
-        """Run one wave in all games, play the moves of finished searches; return ended games."""
+        """Run one wave in all games, play the moves of finished searches; returns ended games."""
         search, stats = self._search, self.statistics
         if self._proof_plies:
             self._decide()
@@ -183,7 +182,7 @@ class Worker:
         return self._see_to_games() if found else []
 
     def _decide(self) -> None:
-        """Prove what it can of the positions in which a search is due."""
+        """Try to prove the positions in which a search is due."""
         games = self._in_play.games
         is_due = (games["begins"] != moves.UNDER_WAY) & (games["begins"] <= self._wave)
         is_due &= games["policy_plies"] == 0
@@ -194,7 +193,7 @@ class Worker:
         self.statistics.proof_seconds += time.perf_counter() - before
 
     def compile(self, turn: int) -> None:
-        """Compile now what play needs, or load it.
+        """Compile or load what play needs.
 
         Args:
             turn: chooses what comes first, so that processes that start together share the work.
@@ -245,7 +244,7 @@ class Worker:
         action = int(result.actions[(sums / sums[-1]).searchsorted(rng.random(), side="right")])
         if self.game.is_terminal(self.game.step(state, action)):
             game.policy_plies = 0
-            search.start(row, state)  # to be searched like any other
+            search.start(row, state)  # for a search, like any other
             return
         game.policy_plies -= 1
         self._add_opening_plies(row, [action], [self.game.current_player(state)])
@@ -266,7 +265,7 @@ class Worker:
         game.plies = game.opening_plies = there.stop
 
     def _is_over(self, row: int) -> bool:
-        """Whether the game at a root is over; a fault raised here is reported with its moves."""
+        """Whether the game at a root is over; an error here is reported with its moves."""
         plies = int(self._in_play.games["plies"][row])
         try:
             return self._search.states.is_over(row, plies)
@@ -291,7 +290,7 @@ class Worker:
         self._write(row, opening)
 
     def _write(self, row: int, opening: Opening) -> None:
-        """Make this the game of a row."""
+        """Put this game into a row."""
         game = self._in_play.games[row]
         game.game_index, game.policy_plies = opening.game_index, opening.policy_plies
         game.plies = game.named = 0
@@ -305,7 +304,7 @@ class Worker:
         return opening, self._random_opening(opening, self._start(opening))
 
     def _start(self, opening: Opening) -> Any:
-        """The state in which a game begins, after the plies that lead there."""
+        """The starting state of a game, after the plies that lead there."""
         if self._starts is None:
             return self._start_states.of(None)
         rng = self._rng(Purpose.START, opening.game_index)
@@ -323,11 +322,12 @@ class Worker:
         return state
 
     def _branch(self, index: int, before: GameRecord) -> tuple[Opening, Any] | None:
-        """A game that begins within the previous one, and its state; None: it does not.
+        """A game that branches off the previous one, and its state; None: it does not.
 
         `branch_share` of the games leave it at a random ply by another action. KataGo chooses among
-        several actions by their values; here all are equally likely, but none that ends the game.
-        The plies up to there become the opening, so a checkpoint needs nothing of the old game.
+        several actions by their values; here all are equally likely, except those that end the
+        game. The plies up to there become the opening, so a checkpoint stores nothing of the old
+        game.
         """
         rng = self._rng(Purpose.BRANCH, index)
         drawn, share = rng.random(), self.settings.branch_share
@@ -349,7 +349,7 @@ class Worker:
     def _regretted(
         self, index: int, before: GameRecord, rng: np.random.Generator
     ) -> tuple[Opening, Any] | None:
-        """A game from a position of the previous one, drawn by how wrong its search was there.
+        """A game from a position of the previous one, drawn by the search's error there.
 
         The regret is |z - v|, z the outcome and v the value of the search (arXiv 2602.20809 takes
         the highest of an archive). None: no search was wrong.

@@ -1,4 +1,4 @@
-"""How a checkpoint holds the games in play of a worker, and the checks when they are read."""
+"""How a checkpoint stores a worker's games in play, and how azcore checks them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
         and (actions < referee.game.num_actions).all()
         and (arrays["visit_actions"] < referee.game.num_actions).all()
         and (arrays["visit_counts"] >= 1).all()
-        and ((arrays["surprises"] >= 0) & (arrays["surprises"] < 1000)).all()  # really at most 87
+        and (
+            (arrays["surprises"] >= 0) & (arrays["surprises"] < 1000)
+        ).all()  # at most 87 in practice
         # -1 to 1, with a margin for rounding.
         and all((np.abs(arrays[name]) < 2).all() for name in of_plies[:2])
     ):

@@ -16,7 +16,8 @@ from azcore.errors import CheckpointError
 from azcore.version import __version__
 
 MADE, CARD = "made", "card"  # keys of a checkpoint's description of itself
-# Groups of settings that determine what is learned; the rest, where and for how long.
+# Groups of settings that determine what the network learns; the others determine where and for how
+# long.
 _LEARNING = (
     *("seed", "algorithm", "scale", "search", "selfplay", "replay", "learner", "gate"),
     *("supervised", "plugins"),
@@ -27,10 +28,10 @@ Card = dict[str, str]  # text by title; several lines where there are several fa
 
 
 def made_by(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run writes into its checkpoints: azcore's version and commit, and its settings.
+    """The origin in a run's checkpoints: azcore's version and commit, and the run's settings.
 
     Args:
-        settings: of the run, plain values by key, such as `learner.optimizer`.
+        settings: the run's settings, plain values by key, such as `learner.optimizer`.
     """
     return {
         "azcore": __version__,
@@ -57,7 +58,7 @@ def commit() -> str:
 
 
 def require_card(card: Mapping[str, str]) -> Card:
-    """Check that every reader will accept a card, and return it.
+    """Check that every reader will accept a card, then return it.
 
     Raises:
         CheckpointError: it is too long.
@@ -74,8 +75,8 @@ def card_of(described: Mapping[str, Any]) -> Card:
     """A checkpoint's card; empty if unreadable.
 
     Args:
-        described: the checkpoint's own part. It is untrusted, so anything but short text is left
-            out.
+        described: the checkpoint's own part. It is untrusted, so this skips anything but short
+            text.
     """
     card = _plain(described.get(CARD))
     made = described.get(MADE)

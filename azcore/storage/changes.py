@@ -1,4 +1,4 @@
-"""The settings of a run that differ from their defaults, and those in which several runs differ.
+"""The settings of a run that differ from their defaults, and those that differ between runs.
 
 A run stores the defaults of its time: `config.yaml` has the default of every changed setting. These
 are the defaults of its game, algorithm, scale, network and search; the latter two count as changed
@@ -58,7 +58,7 @@ def changes(own: Mapping[str, Any]) -> list[Change] | None:
     ]
 
 
-def base_in_words(own: Mapping[str, Any]) -> str:
+def describe_base(own: Mapping[str, Any]) -> str:
     """The base of the defaults: `game=NAME algorithm=azcore scale=laptop`."""
     game = own.get("game")
     values = {"game": game.get("name") if isinstance(game, Mapping) else game}
@@ -66,7 +66,7 @@ def base_in_words(own: Mapping[str, Any]) -> str:
     return " ".join(_assigned(key, value) for key, value in values.items())
 
 
-def changes_in_words(own: Mapping[str, Any], between: str = ", ") -> str | None:
+def describe_changes(own: Mapping[str, Any], between: str = ", ") -> str | None:
     """The changes of a run; None if it does not store its defaults."""
     found = changes(own)
     return None if found is None else between.join(map(str, found)) or UNCHANGED

@@ -1,7 +1,7 @@
 """Checkpoints on disk: written atomically, verified before use, never executed.
 
 A checkpoint is a file as `torch.save` writes it, with one addition: the comment field of the ZIP
-archive holds the SHA-256 of everything before it, which reveals a single altered byte. torch and
+archive holds the SHA-256 of everything before it, which reveals any altered byte. torch and
 Lightning read such files as they read their own.
 
 Anyone can compute that checksum, so it does not make a file trustworthy. The reader therefore
@@ -34,7 +34,7 @@ from azcore.errors import AzcoreError, CheckpointError
 from azcore.storage.game_record import require_identity
 from azcore.storage.run_settings import completed_network
 
-_PLAIN = "it must hold plain values and tensors only"
+_PLAIN = "it must hold only plain values and tensors"
 FORMAT = 1  # increased when the meaning of a field changes
 short_repr = reprlib.Repr()  # of a checkpoint's own description, in errors
 short_repr.maxstring = short_repr.maxother = 60
@@ -54,7 +54,7 @@ _KNOWN_GLOBAL = re.compile(
     rb"collections\nOrderedDict|torch\n\w+Storage|torch._utils\n_rebuild_(tensor_v2|parameter)"
 )
 _MOST_DEPTH = 30  # of nested values; Lightning's take 10
-# Exceptions that reading an untrusted file may raise.
+# Exceptions from reading an untrusted file.
 FAULTS = (
     ArithmeticError,
     AssertionError,
@@ -95,7 +95,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: missing, truncated, altered, or not a checkpoint of azcore.
     """
-    if path.exists() and not path.is_file():  # a pipe or a device may never end
+    if path.exists() and not path.is_file():  # reading a pipe or device may never end
         raise CheckpointError(f"{path}: cannot read this checkpoint: not a regular file")
     try:
         data = path.read_bytes()
@@ -190,7 +190,7 @@ def _require_plain_archive(data: bytes) -> None:
 
     Raises:
         ValueError: an entry is compressed, the entries overlap, or there are too many.
-        Others, as `zipfile` raises for other content.
+        Other errors of `zipfile`, for other content.
     """
     if data.count(_ENTRY) > _MOST_ENTRIES:
         raise ValueError(f"it must have at most {_MOST_ENTRIES:,} entries")

@@ -5,7 +5,7 @@
 The value is in the view of the player who moves. `visits` is the number of simulations of the
 position, `played` those of the move that was played, `top` the moves with the most. A Gumbel search
 has an improved policy instead of visits, and its shares are written as `top D4 64%`. All parts are
-optional. Other lines of the comment, which a person may have written, are ignored.
+optional. The reader ignores other lines of the comment, which a person may have written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a recorded game ended, beyond its outcome, for auxiliary targets.
 
-A record holds no positions, so the game is replayed once, when it enters the window.
+A record holds no positions, so `Ends` replays the game once, when it enters the window.
 
 Letters: H rows, W columns of an observation.
 """
@@ -20,15 +20,15 @@ from azcore.storage.game_record import GameRecord
 from azcore.storage.start_states import StartStates
 
 UNKNOWN = -128  # in an ownership
-NO_END = np.dtype([])  # of games whose ends are not needed
+NO_END = np.dtype([])  # games without needed ends
 
 
 class Ends:
     """Replays records to their ends. Not thread-safe.
 
     Args:
-        game: of the records.
-        targets: of `OF_THE_END`, those to store, which the game must state.
+        game: the game of the records.
+        targets: those of `OF_THE_END`, those to store, which the game must state.
     """
 
     def __init__(self, game: Game, targets: Collection[str]) -> None:

@@ -63,7 +63,7 @@ def new_game_file(path: Path) -> Iterator[Callable[[GameRecord], None]]:
         GameFileError: the file exists already, or writing fails.
     """
     part = path.with_name(path.name + ".part")
-    there = f"{path} exists already; name another file, or remove it"
+    there = f"{path} already exists; choose another file, or remove it"
     if os.path.lexists(path):
         raise GameFileError(there)
     try:
@@ -86,7 +86,7 @@ def new_game_file(path: Path) -> Iterator[Callable[[GameRecord], None]]:
 
 
 def _put(part: Path, path: Path) -> None:
-    """Give a file its name, unless another one has taken that name meanwhile."""
+    """Rename a file, unless another one has taken the name meanwhile."""
     try:
         os.link(part, path)
     except FileExistsError:
@@ -113,7 +113,7 @@ class _Part:
     end: int
 
     def physical(self, place: int) -> int:
-        """The offset in the file of a place."""
+        """The file offset of a place."""
         return place - self.before.place + self.beginning
 
     def open(self, place: int) -> BinaryIO:
@@ -186,7 +186,7 @@ class GameFile:
     All places are byte offsets from the beginning of the first game, dropped games included.
 
     Args:
-        path: of the latest part; the closed ones lie in the same folder.
+        path: the latest part's path; the closed ones lie in the same folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -234,10 +234,10 @@ class GameFile:
         return next((p for p in reversed(parts) if p.before.games <= number), parts[0]).before
 
     def forget(self, games: int) -> None:
-        """Drop the oldest games until `games` are gone in total, and sync to disk.
+        """Drop the oldest games until `games` are dropped in total, and sync to disk.
 
         This deletes closed parts and copies the remaining games of one part, so drop many at once.
-        If the process is killed meanwhile, fewer games are gone.
+        If the process is killed meanwhile, it has dropped fewer games.
 
         Raises:
             GameFileError: a record is damaged, or writing fails.
@@ -311,8 +311,8 @@ class GameFile:
         """Append records and sync them to disk; first close the file if it is large.
 
         Raises:
-            GameFileError: writing fails, with the system's message; or the file has been removed or
-                changed since the last time. Then no game was added.
+            GameFileError: writing fails, with the system's message; or the file was removed or
+                changed since the last write. It then adds no game.
         """
         try:
             self.size()
@@ -346,7 +346,7 @@ class GameFile:
             file.write(Forgotten(part.end, count, positions).to_bytes())
             file.flush()
             os.fsync(file.fileno())  # a full disk shows here, before a name has changed
-            # It also keeps its old name until the next part takes it: the games are always there.
+            # The old name stays until the next part takes it: the games always exist.
             closed.unlink(missing_ok=True)
             try:
                 os.link(self.path, closed)
@@ -365,7 +365,7 @@ class GameFile:
         if self._end not in (None, end):
             raise GameFileError(
                 f"{self.path} must end at byte {self._end:,} of all records, where this process "
-                f"left it, got {end:,}: it was removed or changed meanwhile, and azcore stops "
+                f"left it, got {end:,}: it was removed or changed meanwhile, so azcore stops "
                 "writing to it"
             )
         return end
@@ -397,7 +397,7 @@ class GameFile:
         if part.end > size:
             os.truncate(self.path, part.physical(size))
         self._end = size
-        for path in self.path.parent.iterdir():  # parts closed later, perhaps half by a kill
+        for path in self.path.parent.iterdir():  # parts closed later, perhaps halfway by a kill
             if (end := self._end_of(path)) is not None and end > size:
                 path.unlink()
 
@@ -422,7 +422,7 @@ class GameFile:
             return
         offset = start or self.forgotten.place
         while offset < end:
-            parts = self._parts()  # again for each: parts may be closed during a slow read
+            parts = self._parts()  # repeated for each: parts may be closed during a slow read
             self._require_kept(offset, parts)
             part = next((part for part in parts if part.end > offset), parts[-1])
             until = end if part is parts[-1] else min(end, part.end)
@@ -436,7 +436,7 @@ class GameFile:
         """The frame at a place of an open file; it must not extend beyond `end`."""
         head = file.read(FRAME.size)
         if len(head) < FRAME.size or head[:4] not in FRAME_MAGICS:
-            raise GameFileError(f"{self.path}, byte {offset}: no game record begins here")
+            raise GameFileError(f"{self.path}, byte {offset}: there is no game record here")
         _, length, _ = FRAME.unpack(head)
         if offset + FRAME.size + length > end:
             raise GameFileError(f"{self.path}, byte {offset}: the record is truncated")

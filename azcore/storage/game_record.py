@@ -1,7 +1,7 @@
 """A finished game as a small record, and as one frame of a game file.
 
 All games share one format: positions are not stored but rebuilt by replaying the actions.
-Transcripts such as SGF and PGN are made from a record.
+Exports make transcripts such as SGF and PGN from records.
 
 A frame is `magic, payload length, CRC-32 of the payload, payload`. The payload is a JSON header
 line followed by the arrays, little-endian, in the order of `ARRAYS`. Reading executes nothing. It
@@ -91,7 +91,7 @@ class GameRecord:
     resigned_by: int | None  # seat that resigned; None: the game ended by its rules
     resign_threshold: float | None  # v in force when the game ended; None: no resignation
     played_out: bool  # no ply was open to resignation, so false positives can be measured on it
-    opening_plies: int  # first plies that no search chose; not learned from
+    opening_plies: int  # opening plies, which no search chose; not learned from
     seed: int  # of the run
     game_index: int  # index in the run: with the seed and weights it reproduces the game
     weights_version: int  # optimizer steps behind the weights that finished the game
@@ -120,7 +120,7 @@ class GameRecord:
         """Which plies self-play took from a proof instead of a search, bool [T].
 
         Their values are the outcome, and at most their action has one visit. Values alone do not
-        tell: those of a confident network round to 1, too, and may be wrong.
+        show this: a confident network's values round to 1, too, and may be wrong.
         """
         visits = np.append(0, self.visit_counts.cumsum(dtype=np.int64))
         is_sure = (self.root_values == self.outcomes) & (self.outcome != 0)
@@ -333,7 +333,7 @@ def require_identity(identity: Any) -> None:
 
 
 def require_start(start: object) -> None:
-    """Refuse a value that cannot be the text of a start; only the game knows whether it is one.
+    """Refuse a value that cannot be the text of a start; only the game can check the rest.
 
     Raises:
         ValueError: naming what is wrong.

@@ -1,10 +1,10 @@
-"""Turns games by people or other programs into game records, to learn from.
+"""Converts games by people or other programs to game records, to learn from.
 
     maker = RecordMaker(game)
     record = maker.record(transcript, form, index)     # or TranscriptError with the reason
 
 Such a record has no visits: the move played is its only data on a position. Moves that azcore drew
-at random, as their comments state, are its opening, which is not learned from. A game that ended
+at random, as their comments state, form its opening, which gives no samples. A game that ended
 early counts as resigned by its loser, or as agreed if it was drawn.
 """
 
@@ -37,7 +37,7 @@ class RecordMaker:
         self._starts[None] = game.initial_state()
 
     def may_begin(self, transcript: Transcript) -> bool:
-        """Whether a transcript begins where games of this game do."""
+        """Whether a transcript begins where this game begins."""
         return transcript.start_text in self._starts
 
     def record(self, transcript: Transcript, form: TranscriptFormat, index: int) -> GameRecord:
@@ -46,29 +46,29 @@ class RecordMaker:
         Args:
             transcript: as read.
             form: the format that it was read from.
-            index: the number of the game among all that are kept.
+            index: the number of the game among all kept games.
 
         Raises:
             TranscriptError: the transcript cannot become a record, or has nothing to learn from.
         """
         if not self.may_begin(transcript):
             raise TranscriptError(
-                f"it must begin at the usual start, got {str(transcript.start_text)[:100]!r}",
+                f"it must begin at the initial position, got {str(transcript.start_text)[:100]!r}",
                 "a handicap or another start",
             )
         actions, (players, state) = list(transcript.actions), self._played(transcript)
-        told = transcript.outcome
+        stated = transcript.outcome
         outcome = self.game.outcome(state) if self.game.is_terminal(state) else None
-        if None not in (told, outcome) and told != outcome:
+        if None not in (stated, outcome) and stated != outcome:
             if not form.players_count:
                 raise TranscriptError(
-                    f"its result must be {outcome} by the rules, got {told}",
+                    f"its result must be {outcome} by the rules, got {stated}",
                     "a result that the rules contradict",
                 )
             # The agreed result counts, so treat the game as given up a ply before its end.
             actions, players, outcome = actions[:-1], players[:-1], None
         ends_by_rules = outcome is not None
-        outcome = told if outcome is None else outcome
+        outcome = stated if outcome is None else outcome
         if outcome is None:
             raise TranscriptError("it must have a result, got none", "no result")
         if not actions:
@@ -99,7 +99,7 @@ class RecordMaker:
         try:
             self._referee.check(record, "the game")
         except GameFileError as error:
-            raise TranscriptError(str(error), "refused by the rules") from error
+            raise TranscriptError(str(error), "illegal under the rules") from error
         return record
 
     def _played(self, transcript: Transcript) -> tuple[list[int], Any]:

@@ -17,7 +17,7 @@ from azcore.game.compilation import compiled
 
 GAME = np.dtype(
     [
-        # Numbers of earlier entries since the buffer was made: see `Ring`.
+        # Numbers of earlier entries since the buffer was created: see `Ring`.
         ("first_sample", np.int64),
         ("first_ply", np.int64),
         ("first_named", np.int64),
@@ -43,7 +43,7 @@ class WindowArrays(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was looked up for N samples."""
+    """The data for N samples."""
 
     paths: IntArray  # int32 [N, at least T], filled up to each ply
     plies: IntArray  # int32 [N], before the position
@@ -63,7 +63,7 @@ def look_up_kernel() -> Any:
 
 
 def _look_up(chosen: Any, window: Any, discounts: Any, out: Any) -> None:
-    """Look up samples: path to the position, its game, and its targets.
+    """Look up samples: the path to the position, its game, and its targets.
 
     Args:
         chosen: int64 [N], numbered like `first_sample`.

@@ -1,10 +1,10 @@
-"""The transcript format of games without their own: a line of JSON for each game.
+"""The transcript format of games without their own: a line of JSON per game.
 
     {"game": {"name": ..., "version": ..., "settings": {...}}, "moves": ["b2", "a1"], ...}
 
 Moves are the texts of actions, so a file is short, easy to read for other programs, and works for
-every game. Empty parts are left out: `start` (text of a position),
-`players`, `headers`, `comments` (one a move) and `result`.
+every game. It omits empty parts: `start` (text of a position), `players`, `headers`, `comments`
+(one a move) and `result`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     position startpos moves e2e4 e7e5
     XX./OO./... x bm c3;
 
-`Game.state_from_text` reads the position; UCI's and USI's words before it and quotes around it are
-skipped. Moves may follow, then operations, each with its operands and a semicolon. Empty lines and
-lines that begin with # are comments.
+`Game.state_from_text` reads the position; the reader skips UCI's and USI's words before it and
+quotes around it. Moves may follow, then operations, each with its operands and a semicolon. Empty
+lines and lines that begin with # are comments.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     ..X/.O./... o am a1 b1;        # any move but these
 
 A line is one of `azcore.storage.positions`, and `Game.text_to_action` reads each of the moves.
-Operations other than these and `id` are ignored.
+The reader ignores operations other than these and `id`.
 """
 
 from __future__ import annotations

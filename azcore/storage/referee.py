@@ -1,4 +1,4 @@
-"""Checks game records from elsewhere against the rules, by replaying them before they are used.
+"""Checks game records from elsewhere against the rules, by replaying them before use.
 
     referee = Referee(game)
     referee.check(record, where)      # raises GameFileError at the first breach of the rules
@@ -37,7 +37,7 @@ _FAULTS = {
     _ILLEGAL: "is not legal",
     _ILLEGAL_TARGET: "has a policy target that names an action that is not legal",
     _TWICE: "has a policy target that names an action twice",
-    _WRONG_SEAT: "is of the other seat",
+    _WRONG_SEAT: "belongs to the other seat",
 }
 
 

@@ -64,7 +64,7 @@ class _Scratch:
         self._paths = np.empty((0, game.max_game_length), np.int32)
 
     def clear(self, size: int) -> tuple[Positions, IntArray]:
-        """Arrays for `size` positions and the paths to them, int32 [N, most plies of a game]."""
+        """Allocate arrays for `size` positions and their paths, int32 [N, most plies of a game]."""
         if len(self._paths) != size:
             self._positions = make_positions(self._game, size)
             self._paths = np.empty((size, self._game.max_game_length), np.int32)
@@ -176,7 +176,7 @@ class ReplayBuffer:
                 yield self._record(begin + index)
 
     def _record(self, index: int) -> GameRecord:
-        """A game as it was added, without its surprises."""
+        """A game as added, without its surprises."""
         game, following = self._game(index), self._game(index + 1)
         header = self._headers.copy(index, index + 1)[0]
         values: dict[str, Any] = {name: header[name].item() for name in _HEADER.names or ()}
@@ -196,7 +196,7 @@ class ReplayBuffer:
         return GameRecord(game=self._identity, start=start, **values)
 
     def _game(self, index: int) -> Any:
-        """Where game `index` begins; the next game will begin at the end of all others."""
+        """Where game `index` begins; the next game begins at the end of all others."""
         if index < self._games.end:
             return self._games.room[index % len(self._games.room)]
         return np.array((self._samples_end, self._plies.end, self._named.end, 0, 0, 0), GAME)
@@ -232,7 +232,9 @@ class ReplayBuffer:
         """Add games; the oldest leave when the window is full."""
         remaining = iter(records)
         while some := list(islice(remaining, _GAMES_AT_ONCE)):
-            if passing := some[: -self.window_games]:  # more than a full window: they pass through
+            if passing := some[
+                : -self.window_games
+            ]:  # more than a full window: the first ones pass through
                 self._drop(len(self))
                 passed = sum(record.num_samples for record in passing)
                 self.begin_after(self._samples_end + passed)
@@ -308,7 +310,7 @@ class ReplayBuffer:
         """
         if self.surprise_share:
             points = self._first_sample + rng.random(size) * self.num_positions
-            last = self._samples_end - 1  # in case a point was rounded up
+            last = self._samples_end - 1  # in case a point rounded up
             chosen = np.minimum(self._shares.first_above(points), last) - self._first_sample
         else:
             chosen = rng.integers(0, self.num_positions, size)

@@ -1,24 +1,24 @@
 """The run directory: the files of a run.
 
-A run may come from anyone, so it is treated as data: `run_settings` defines which settings it may
-contain, and `untrusted` reads its files.
+A run may come from anyone, so azcore treats it as data: `run_settings` defines which settings it
+may contain, and `untrusted` reads its files.
 
 config.yaml              the settings that define the run, and the defaults of changed ones
 sizes.json               games, threads and evaluator, which settings may leave to a probe
 checkpoints/last.ckpt    saved whole at the end of every generation
-checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can go back to them
+checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can return to them
 checkpoints/best.ckpt    the weights that passed the gate last
-checkpoints/init.ckpt    the weights that it began with, if from another run
+checkpoints/init.ckpt    the initial weights, if from another run
 games/records.azg        every finished game, or the latest, with closed parts before them:
 games/records-*.azg      named after the place where they end
 metrics.csv              one row per generation
 matches.csv              one row per rating match
 gate.csv                 one row per match of a candidate against the best player
 members.csv              one row per process or actor of self-play, of the latest generation
-progress.json            how much of the current generation has been played
+progress.json            progress of the current generation's self-play
 logs/                    TensorBoard
 report.html              updated during the run
-aside/                   files set aside when the run went back to an earlier checkpoint
+aside/                   files set aside when the run returned to an earlier checkpoint
 lock                     held by the process that uses the directory
 """
 
@@ -102,7 +102,7 @@ class RunDirectory:
         self.progress = path / "progress.json"
         self.logs = path / "logs"
         self._lock: TextIO | None = None
-        self._told = -1.0  # when progress was told last
+        self._progress_time = -1.0  # when progress was last written
         self.report = path / "report.html"
         self.result = path / "result.json"
 
@@ -193,25 +193,25 @@ class RunDirectory:
             file.write(json.dumps(sizes.known()) + "\n")
 
     def save_progress(self, made: float, wanted: float, unit: str) -> None:
-        """Write how much of a generation has been played, for the page; at most once a second.
+        """Write the progress of a generation's self-play, for the page; at most once a second.
 
         The file may be lost in a power cut: syncing it would hold up self-play.
         """
         now = time.monotonic()
-        if now - self._told < 1 or not self.is_open:
+        if now - self._progress_time < 1 or not self.is_open:
             return
-        self._told = now
-        told = {"made": round(made), "wanted": round(wanted), "unit": unit}
+        self._progress_time = now
+        progress = {"made": round(made), "wanted": round(wanted), "unit": unit}
         new = self.progress.with_suffix(".json.tmp")
-        with suppress(OSError):  # the disk may be full; what must be saved says so
-            new.write_text(json.dumps(told) + "\n")
+        with suppress(OSError):  # the disk may be full; essential files report that
+            new.write_text(json.dumps(progress) + "\n")
             new.replace(self.progress)
 
     def read_progress(self) -> tuple[int, int, str] | None:
-        """How many games or positions of how many have been played; None: unknown."""
+        """How many games or positions have been played, and how many are wanted; None: unknown."""
         try:
-            told = json.loads(read_text(self.progress, MAX_YAML))
-            made, wanted, unit = (told[key] for key in ("made", "wanted", "unit"))
+            progress = json.loads(read_text(self.progress, MAX_YAML))
+            made, wanted, unit = (progress[key] for key in ("made", "wanted", "unit"))
         except (AzcoreError, OSError, ValueError, RecursionError, KeyError, TypeError):
             return None
         known = type(made) is int and type(wanted) is int and unit in ("games", "positions")
@@ -219,7 +219,7 @@ class RunDirectory:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether some process uses it; this takes the lock for a moment, shared."""
+        """Whether a process uses it; the check takes a shared lock for a moment."""
         return _is_held(self.path / LOCK)
 
     def read_sizes(self) -> Sizes:
@@ -318,7 +318,9 @@ def new_run(run_dir: str | None, game: str) -> RunDirectory:
 
 
 def _holds_a_run(path: Path) -> str:
-    return f"run_dir {path} already holds a run: resume it with resume={path}, or name another"
+    return (
+        f"run_dir {path} already holds a run: resume it with resume={path}, or set another folder"
+    )
 
 
 def runs_inside(folders: Iterable[str], key: str) -> Iterator[tuple[str, Path, Path]]:
@@ -326,7 +328,7 @@ def runs_inside(folders: Iterable[str], key: str) -> Iterator[tuple[str, Path, P
 
     Args:
         folders: run directories, or folders that hold some.
-        key: of the setting, for errors.
+        key: the setting's key, for errors.
 
     Raises:
         SettingError: a folder has no run.
@@ -347,7 +349,7 @@ def find_run(resume: str, game: str | None, key: str = "resume") -> RunDirectory
         resume: `latest`, the run in `runs` started or resumed last; a run directory; or one
             of its checkpoints.
         game: the game's name, for `latest`; None: any.
-        key: of the setting, for errors.
+        key: the setting's key, for errors.
 
     Raises:
         CheckpointError: there is no such run.

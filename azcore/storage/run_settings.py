@@ -1,6 +1,6 @@
 """The settings that define a run, saved to config.yaml and read back.
 
-A run may come from anyone. Therefore they exclude players, programs to run and output paths: these
+A run may come from anyone. Therefore they exclude players, programs to run and output paths, which
 come from the command line that resumes the run.
 """
 
@@ -50,7 +50,7 @@ OBJECTS = "objects"
 MOST_OBJECTS = 40
 # The defaults of the settings that differed when the run began, by key: not a setting, either.
 DEFAULT = "default"
-# A person's notes on a run; nothing depends on them.
+# A person's notes on a run, without any effect.
 NOTES = "run"
 APART = ("device", ORIGIN, DEFAULT, NOTES)  # in which two runs of a kind may differ
 LONGEST_NOTE = {"name": 80, "note": 1000, "tags": 40}  # characters; of each tag
@@ -133,7 +133,7 @@ def own_settings(run: RunDirectory) -> dict[str, Any]:
     config = _renamed(read_yaml(run.config))
     own = _own(config)
     if isinstance(trainer := config.get("trainer"), Mapping):
-        # Runs once kept `devices`, which was always 1; every other foreign key is refused.
+        # Runs once kept `devices`, which was always 1; any other foreign key is an error.
         own["trainer"] = {key: value for key, value in trainer.items() if key != "devices"}
     return own
 
@@ -172,7 +172,7 @@ def _completed(given: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, 
 
 
 def notes_in(written: object) -> dict[str, Any]:
-    """Name, tags and note of a run, as far as it has them; anything else is left out."""
+    """Name, tags and note of a run, if it has them; skips anything else."""
     if not isinstance(written, Mapping):
         return {}
     found: dict[str, Any] = {}
@@ -187,7 +187,7 @@ def notes_in(written: object) -> dict[str, Any]:
 
 
 def objects_in(written: object) -> dict[str, list[str]]:
-    """The names of a run's learner and callbacks; anything that is not a name is left out."""
+    """The names of a run's learner and callbacks; skips anything that is not a name."""
     found = {}
     for key in ("learner", "callbacks"):
         names = written.get(key) if isinstance(written, Mapping) else None
@@ -213,7 +213,7 @@ def require_notes(written: Mapping[str, Any]) -> None:
 
 
 def read_config(run: RunDirectory) -> dict[str, Any]:
-    """The run's own settings from its file; anything else in the file is ignored.
+    """The run's own settings from its file; ignores anything else in the file.
 
     Raises:
         SettingError: the file cannot be read, or a setting is missing or has the wrong type.
@@ -248,7 +248,7 @@ def require_received_games(config: Mapping[str, Any], named: Container[str] = ()
     varied = (config.get("selfplay") or {}).get("game")
     for group, own in (("game", game), ("selfplay.game", varied)):
         if not isinstance(own, Mapping):
-            continue  # building the run refuses it
+            continue  # reported when the run is built
         settings = {**game, **own}
         name = settings.pop("name")
         require_received(
@@ -286,7 +286,7 @@ def _own(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
-    """Writes repeated values in full, since aliases are not read."""
+    """Writes repeated values in full, since the reader refuses aliases."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
@@ -295,7 +295,7 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """(key, value in first, value in second) of each of the runs' own settings that differs.
 
-    It leaves out `device`, origins, defaults and notes. A setting that only one run has is None in
+    It skips `device`, origins, defaults and notes. A setting that only one run has is None in
     the other.
     """
     one, other = (

@@ -1,4 +1,4 @@
-"""What the learner trains on: samples, and what a package may replace in them.
+"""The learner's samples, and what a package may replace in them.
 
 Letters: N samples, A actions, C H W planes.
 """

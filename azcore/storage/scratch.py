@@ -1,8 +1,8 @@
-"""Arrays that lie on disk instead of in memory, for as long as a process uses them.
+"""Arrays on disk instead of in memory, for the lifetime of a process.
 
 The system keeps pages in use in memory, as far as there is room, and writes back the others. The
 file has no name: nobody else can open it, and it disappears with the process, however that ends. So
-its content need not be verified, and nothing has to be cleaned up.
+its content needs no verification, and there is nothing to clean up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ScratchFile:
 
     def __init__(self, folder: Path, what: str) -> None:
         self._folder, self._what = folder, what
-        with self._told(), tempfile.TemporaryFile(dir=folder) as file:
+        with self._reported(), tempfile.TemporaryFile(dir=folder) as file:
             self.descriptor = os.dup(file.fileno())
         weakref.finalize(self, os.close, self.descriptor)  # its arrays stay valid
         self._reserved = 0
@@ -50,7 +50,7 @@ class ScratchFile:
             GameFileError: the disk has no room.
         """
         length = size * np.dtype(dtype).itemsize
-        with self._told():
+        with self._reported():
             self._reserve(length)
             mapped = mmap.mmap(self.descriptor, length)
             # Access to samples is random, so reading ahead would be wasted.
@@ -71,7 +71,7 @@ class ScratchFile:
         self._reserved = length
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reported(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:

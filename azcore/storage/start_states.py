@@ -57,9 +57,9 @@ class StartStates:
 
 
 class WindowStarts:
-    """The starts of the games in a window, by numbers that games store; 0 is the initial state.
+    """The starts of the games in a window, under numbers that games store; 0 is the initial state.
 
-    It keeps a start as long as a game has it. Several threads may look up states at once while none
+    It keeps a start while a game uses it. Several threads may look up states at once while none
     adds or drops games.
 
     Args:
@@ -100,7 +100,7 @@ class WindowStarts:
                 del self._uses[number], self._states[number]
 
     def text_of(self, number: int) -> str | None:
-        """`GameRecord.start` of the games that have this number."""
+        """`GameRecord.start` for a number."""
         return self._texts[number] if number else None
 
     def states_of(self, numbers: npt.NDArray[np.int64]) -> tuple[list[Any], npt.NDArray[np.int32]]:

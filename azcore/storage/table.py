@@ -23,10 +23,10 @@ COUNTED = frozenset(("generation", "step", "trial"))  # columns of whole numbers
 
 
 def rows_of(path: Path, errors: str = "strict") -> Iterator[dict[Any, Any]]:
-    """The rows of an untrusted table, without a last line that has no end yet.
+    """The rows of an untrusted table, without an unfinished last line.
 
     Args:
-        path: of the file; no rows if it does not exist.
+        path: the file's path; no rows if it does not exist.
         errors: see `read_text`.
 
     Yields:
@@ -52,7 +52,7 @@ def rows_of(path: Path, errors: str = "strict") -> Iterator[dict[Any, Any]]:
     for row in csv.DictReader(lines()):
         cells, length = cells + len(row) + 8, 0
         if cells > MAX_CELLS:
-            raise SettingError(f"{path} must have fewer rows and columns: no run's has so many")
+            raise SettingError(f"{path} has too many rows and columns for a run's table")
         yield row
 
 
@@ -85,7 +85,7 @@ class Table:
 
     @staticmethod
     def _drop_cut_row(file: TextIO) -> None:
-        """Cut off an incomplete last row, which an interrupted writer has left."""
+        """Cut off an incomplete last row, which an interrupted writer left."""
         end = file.buffer.seek(0, os.SEEK_END)
         if end:
             file.buffer.seek(max(0, end - MAX_ROW))

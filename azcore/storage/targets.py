@@ -1,7 +1,7 @@
 """Auxiliary targets: what a network may learn to predict besides policy and value.
 
-They come from the same games. More of what happened in a game reaches the network's shared layers,
-which therefore need fewer games; search uses none of the predictions.
+They come from the same games. More information from each game reaches the network's shared layers,
+which therefore need fewer games; search ignores the predictions.
 
 ownership     who owns each cell at the end (Wu 2019, section 4.1), if the game states it
 score         by how much the player to move wins (section 4.1), if the game states it

@@ -38,7 +38,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         values = yaml.load(text, _Loader)
         plain = _is_plain(values)
-    except Exception as error:  # PyYAML lets any error through that a crafted scalar raises
+    except Exception as error:  # PyYAML passes on any error that a crafted scalar raises
         why = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise SettingError(f"{path} cannot be read: {why}") from error
     if not isinstance(values, dict):

@@ -13,17 +13,17 @@ From a game alone, the kit checks forms and ranges, masks against `step`, change
 unsteady observations, texts, boards, symmetries, compiled against interpreted rules, batches,
 position keys and writes out of bounds. It cannot detect rules that are wrong but consistent, such
 as an outcome with the wrong sign, a forgotten repetition rule or history planes one ply late. Those
-need an oracle (a second implementation of the game, best over somebody else's rules), facts stated
-by the author, or a playthrough recorded when the game was correct; `swap_colours` detects
+need an oracle (a second implementation of the game, ideally on top of somebody else's rules), facts
+stated by the author, or a playthrough recorded when the game was correct; `swap_colours` detects
 observations from the wrong view. Random games seldom reach rare rules: state those as facts.
 
-Where to begin: `contract.py` lists the identities. `identities.py` has `check_game`, which plays
+Start with `contract.py`, which lists the identities. `identities.py` has `check_game`, which plays
 and calls the checks of `rules.py`, `texts.py`, `compiled.py`, `agreement.py`, `boards.py`,
 `transcripts.py` and `positions.py`.
 `checker.py` holds what these share: the current position, the counts, and error reporting.
-`child.py` runs them in a process of its own. `facts.py`, `playthrough.py`, `random_play.py`,
-`counts.py` for perft and `speed.py` are separate; `view.py` holds what a game returns for one
-state.
+`child.py` runs them in a separate process. `facts.py`, `playthrough.py`, `random_play.py`,
+`counts.py` for perft and `speed.py` are separate; `view.py` holds everything that a game returns
+for one state.
 
 Letters: A actions, C planes, H rows, W columns. The kit depends on numpy, the contract and
 `azcore/game/batch.py`, but on no search and no network.

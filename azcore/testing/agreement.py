@@ -1,4 +1,4 @@
-"""Checks that play the same game in other ways alongside: mapped, by an oracle, in batches."""
+"""Checks that play the same game in parallel in other ways: mapped, by an oracle, in batches."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from azcore.testing.view import View, difference, legal_texts, view_of
 
 
 class MappedGames:
-    """The game in play under each of its symmetries, played alongside.
+    """The current game under each of its symmetries, played in parallel.
 
-    The image of the initial state is `Symmetry.start`. The image of another start is not known, so
-    a game from there is played only under symmetries that leave it as it is.
+    The image of the initial state is `Symmetry.start`. The image of another start is unknown, so a
+    game from there uses only symmetries that leave it unchanged.
     """
 
     def __init__(self, checker: Checker) -> None:
@@ -34,7 +34,7 @@ class MappedGames:
         return [(i, self.symmetries[i], state) for i, state in self.states.items()]
 
     def begin(self, start: Any | None) -> None:
-        """Begin a game in one of the `start_states`; None: in the initial state."""
+        """Begin a game in one of the `start_states`; None: the initial state."""
         if start is None:
             self.states = {
                 i: self._image_of_the_start(symmetry) for i, symmetry in enumerate(self.symmetries)
@@ -53,7 +53,7 @@ class MappedGames:
         return self.checker.ask(Identity.SYMMETRY, "state_from_text", symmetry.start)
 
     def check(self, view: View) -> None:
-        """Check the symmetries in turn, and all of them where the game ends."""
+        """Check one symmetry after another, and all of them at the end of the game."""
         turn = len(self.checker.actions) + self.games
         for place, (i, symmetry, state) in enumerate(self.played):
             if not view.is_terminal and place != turn % len(self.states):
@@ -68,7 +68,7 @@ class MappedGames:
         self.games += view.is_terminal
 
     def paths(self, start: Any, actions: list[int]) -> list[tuple[Any, list[int]]]:
-        """The images of the game in play: where each begins, and its actions."""
+        """The images of the current game: where each begins, and its actions."""
         return [
             (
                 start if symmetry.start is None else self._image_of_the_start(symmetry),
@@ -78,7 +78,7 @@ class MappedGames:
         ]
 
     def play_one(self, actions: list[int]) -> None:
-        """Play a whole game under one of the symmetries, each in its turn, and drop the others."""
+        """Play a whole game under one of the symmetries, each in turn, and drop the others."""
         turn = self.games % max(1, len(self.states))
         self.states = dict(list(self.states.items())[turn : turn + 1])
         for action in actions:
@@ -93,7 +93,7 @@ class MappedGames:
 
 
 def _image(symmetry: Symmetry, action: int) -> int:
-    """What an action maps to: entry a of `actions` is where a comes from."""
+    """The image of an action: entry a of `actions` is the preimage of a."""
     return int(np.flatnonzero(symmetry.actions == action)[0])
 
 
@@ -108,7 +108,7 @@ def _mapped(view: View, symmetry: Symmetry) -> View:
 
 
 class OracleGame:
-    """The game in play, played alongside by the rules of an oracle."""
+    """The current game, played in parallel by an oracle's rules."""
 
     def __init__(self, checker: Checker, oracle: Game) -> None:
         self.checker = checker
@@ -117,7 +117,7 @@ class OracleGame:
         self.state: Any = None
 
     def begin(self, start: Any | None) -> None:
-        """Begin a game in one of the `start_states`; None: in the initial state."""
+        """Begin a game in one of the `start_states`; None: the initial state."""
         if start is None:
             self.state = self.oracle.initial_state()
             return
@@ -147,7 +147,7 @@ class OracleGame:
             checker.expect(Identity.ORACLE, got_words == want_words, message)
 
     def step(self, state: Any, action: int) -> None:
-        """Play `action`, as it is meant in `state`, in the oracle."""
+        """Play the action in the oracle that corresponds to `action` in `state`."""
         with self.checker.during(Identity.ORACLE, f"the oracle's step with {action}"):
             if self.by_text:
                 text = self.checker.game.action_to_text(state, action)
@@ -160,7 +160,7 @@ class Batches:
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
-        self.batches: list[GameBatch] = []  # made with the first game
+        self.batches: list[GameBatch] = []  # created with the first game
 
     def check(self, states: list[Any], views: list[View]) -> None:
         """Replay parts of the last game into buffers that hold stale values."""
@@ -200,7 +200,7 @@ class Batches:
                     key, want = int(out.keys[row]), game.position_key(states[ends[row]])
                     checker.expect(identity, key == want, f"{what}: the key is {key}, {want=}")
             left = all((array[1] == array.dtype.type(7)).all() for array in arrays)
-            checker.expect(identity, left, "replay wrote to a row it was to skip")
+            checker.expect(identity, left, "replay wrote to a row that it should skip")
             for root, start in enumerate(starts):
                 what = f"the root of {type(batch).__name__} at ply {start}"
                 seen = checker.look(batch.get(root))
@@ -208,7 +208,7 @@ class Batches:
                 if start + 1 < len(states):
                     batch.step(root, actions[start])
                     seen = checker.look(batch.get(root))
-                    checker.expect_same(identity, seen, views[start + 1], f"{what}, one step on")
+                    checker.expect_same(identity, seen, views[start + 1], f"{what}, one step later")
                     seen = checker.look(states[start])
                     checker.expect_same(identity, seen, views[start], "its source")
 

@@ -1,4 +1,4 @@
-"""Checks of `Game.board`: what it shows, and how actions are clicked on it."""
+"""Checks of `Game.board`: its content, and the clicks for actions."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Contents = tuple[frozenset[Any], tuple[Any, ...]]  # pieces, and what each hand 
 
 
 class Boards:
-    """Checks the boards of many positions, and remembers what they showed."""
+    """Checks the boards of many positions, and remembers their content."""
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
-        self.first: Board | None = None  # of the game that is being checked
+        self.first: Board | None = None  # of the game under test
         self.shown: dict[str, frozenset[Any]] = {}  # pieces by the placement in the state's text
-        self.placements: dict[Any, str] = {}  # and the other way round, by the board's size too
+        self.placements: dict[Any, str] = {}  # and the reverse, by the board's size too
 
     def begin(self) -> None:
-        """A new game begins, which may be on a board of another layout."""
+        """Begin a new game, perhaps on a board with another layout."""
         self.first = None
 
     def check(self, state: Any, view: View) -> None:
-        """Check the board of a position; nothing if the game has none."""
+        """Check the board of a position; does nothing if the game has none."""
         checker, game, identity = self.checker, self.checker.game, Identity.BOARD
         if not game.has_board:
             return
@@ -40,8 +40,8 @@ class Boards:
         message = f"to_move is {board.to_move}, want {want}"
         checker.expect(identity, board.to_move == want, message)
         self._check_actions(state, view, board)
-        # A piece that is forgotten, or shown elsewhere, gives itself away: then different
-        # placements have equal pieces, or a position read back from its text has others.
+        # A missing or misplaced piece shows up: then different placements have equal pieces, or a
+        # position read back from its text has others.
         text = game.state_to_text(state)
         placement, pieces = text.split()[0], frozenset(board.pieces)
         before = self.shown.setdefault(placement, pieces)
@@ -66,7 +66,7 @@ class Boards:
         return board
 
     def _check_actions(self, state: Any, view: View, board: Board) -> None:
-        """Exactly the legal actions have a path; `Board` has seen to it that paths are distinct."""
+        """Require paths for exactly the legal actions; `Board` ensures that paths are distinct."""
         game = self.checker.game
         legal = set(np.flatnonzero(view.legal_action_mask).tolist())
         for what, actions in (

@@ -30,7 +30,7 @@ class Checker:
         rng: np.random.Generator,
         note: Callable[[str, Sequence[str]], None] = lambda what, moves: None,
     ) -> None:
-        self.note = note  # called with what is asked of the game next, and the moves
+        self.note = note  # called with the game's next call, and the moves
         self.game = game
         self.rng = rng
         self.checks: Counter[Identity] = Counter()
@@ -84,7 +84,7 @@ class Checker:
     def expect_refusal(
         self, identity: Identity, kind: type[Exception], method: str, *args: Any
     ) -> None:
-        """A method of the game must raise `kind`, and nothing else, for its last argument."""
+        """Require that a method of the game raises exactly `kind` for its last argument."""
         what = f"{method} of {_shown(args[-1])}"
         self.checks[identity] += 1
         self.note(what, self.moves)
@@ -138,7 +138,7 @@ class Checker:
         )
 
     def expect_form(self, identity: Identity, value: Any, want: str) -> None:
-        """`value` must be an array of form `want`, such as `float32 (17, 9, 9)`."""
+        """Require that `value` is an array of form `want`, such as `float32 (17, 9, 9)`."""
         array = isinstance(value, np.ndarray)
         form = f"{value.dtype} {value.shape}" if array else type(value).__name__
         self.expect(identity, form == want, f"got {form}, want {want}")

@@ -1,7 +1,7 @@
-"""Checks a game in a process of its own: rules may write anywhere, and need not return.
+"""Checks a game in a separate process: rules may write anywhere, and need not return.
 
-The child is a fork, so it begins in milliseconds with all that is loaded here. It shares some
-memory with its parent, in which it notes what it asks the game next, and after which moves.
+The child is a fork, so it starts in milliseconds with everything already loaded. It shares some
+memory with its parent, in which it records the next call of the game, and the moves before it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 
 def in_child(game: Game, work: Callable[[Note], Result]) -> Result:
-    """What `work` returns in a child process.
+    """The result of `work` in a child process.
 
     Args:
         game: whose rules it calls.
@@ -48,7 +48,7 @@ def in_child(game: Game, work: Callable[[Note], Result]) -> Result:
         stream.flush()  # or the child prints it again
     with tempfile.TemporaryFile() as trace, open(reading, "rb", 0) as answers:
         with warnings.catch_warnings():
-            # Python warns of a fork beside threads, which may hold locks: ours wait.
+            # Python warns of a fork with other threads, which may hold locks; here they only wait.
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
         if child == 0:
@@ -59,7 +59,7 @@ def in_child(game: Game, work: Callable[[Note], Result]) -> Result:
         except BaseException:
             _end(child)
             rule, moves = _place(note, trace)
-            print(f"azcore: ended in the midst of {rule}, {moves}", file=sys.stderr)
+            print(f"azcore: ended during {rule}, {moves}", file=sys.stderr)
             raise
         if answer is None:
             _end(child)
@@ -76,10 +76,10 @@ def in_child(game: Game, work: Callable[[Note], Result]) -> Result:
 
 
 class Note:
-    """Memory that a child shares with its parent and that outlives any end of it.
+    """Memory that a child shares with its parent and that survives any end of the child.
 
     Attributes:
-        looks: of the child's `hangs`, modulo 256; only what holds the GIL stops them.
+        looks: of the child's `hangs`, modulo 256; only a holder of the GIL stops them.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Note:
         self._way = ""
 
     def __call__(self, what: str, moves: Sequence[str]) -> None:
-        """Note what is asked of a game next, and the moves that led to the position."""
+        """Record the next call of the game, and the moves that led to the position."""
         if self._moves != moves:
             self._moves, self._way = list(moves), " ".join(moves)
         words = f"{what}\nafter {self._way or '(no action)'}\0".encode()
@@ -106,7 +106,7 @@ class Note:
 
 
 def _answer(answers: IO[bytes], note: Note) -> bytes | None:
-    """What the child sends before it ends; None: it does nothing any more."""
+    """The child's last message; None: it hangs."""
     parts: list[bytes] = []
     looks, silent = note.looks, 0
     while silent < hangs.SECONDS * (hangs.LOOKS + 1):
@@ -123,12 +123,12 @@ def _answer(answers: IO[bytes], note: Note) -> bytes | None:
 
 
 def _end(child: int) -> None:
-    os.kill(child, signal.SIGABRT)  # upon which it writes where it is
+    os.kill(child, signal.SIGABRT)  # which makes it write its current place
     os.waitpid(child, 0)
 
 
 def _place(note: Note, trace: IO[bytes]) -> tuple[str, str]:
-    """The rule in which a child ended, and the moves that led there."""
+    """The rule in which a child ended, and the moves before it."""
     trace.seek(0)
     places = re.findall(r'File "(.*)", line (\d+) in (.*)', trace.read().decode())
     what, _, moves = str(note).partition("\n")
@@ -148,7 +148,7 @@ def _death(game: Game, status: int, rule: str, moves: str) -> FaultyGameError:
 
 
 def _work(work: Callable[[Note], Any], note: Note, writing: int, trace: IO[bytes]) -> NoReturn:
-    """What the child does."""
+    """The child's work."""
     try:
         signal.set_wakeup_fd(-1)  # the parent's
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # which is for the parent, too
@@ -169,10 +169,10 @@ def _work(work: Callable[[Note], Any], note: Note, writing: int, trace: IO[bytes
                 answer = True, work(note)
         except AzcoreError as error:
             answer = False, error
-        except BaseException as error:  # a fault of azcore's own
+        except BaseException as error:  # a fault in azcore
             answer = False, RuntimeError("".join(traceback.format_exception(error)))
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()  # what rules print
+            stream.flush()  # the rules' own output
         send(*answer)
     finally:
         os._exit(0)

@@ -21,7 +21,7 @@ _GUARD = 64  # entries on both sides of an array passed to compiled rules
 
 
 def check_bounds(checker: Checker, game: CompiledGame, state: Any) -> list[int]:
-    """The actions that the rules list, given arrays with guards on both sides.
+    """Check writes out of bounds, with guards around arrays; returns the rules' list of actions.
 
     Compiled code does not stop at the end of an array, so this runs before all other checks.
     """
@@ -68,7 +68,7 @@ def interpreted(game: Game) -> CompiledGame | None:
 
 
 def check_interpreted(checker: Checker, twin: CompiledGame, state: Any, view: View) -> None:
-    """`twin`, the game with interpreted rules, must give the same view and the same next record."""
+    """Require the same view and next record from `twin`, the game with interpreted rules."""
     identity = Identity.INTERPRETED
     action = -1
     if not view.is_terminal:
@@ -89,9 +89,9 @@ def check_interpreted(checker: Checker, twin: CompiledGame, state: Any, view: Vi
 def check_overflow(
     checker: Checker, twin: CompiledGame, state: Any, view: View, action: int
 ) -> None:
-    """Numbers in interpreted rules must not outgrow their fields, as compiled ones do in silence.
+    """Require that numbers in interpreted rules fit their fields; compiled ones wrap silently.
 
-    Numbers that overflow even 64 bits, such as hashes, are taken as intended.
+    It accepts numbers that overflow even 64 bits, such as hashes, as intended.
     """
     rules, planes = twin.rules, np.zeros(twin.observation_shape, np.uint8)
     listed = np.zeros(twin.num_actions, np.int32)
@@ -118,7 +118,7 @@ def check_overflow(
                     "  hint: a wider field, or int(...) before the sum",
                 )
         except Exception:
-            return  # what it raises is told by the checks that follow
+            return  # later checks report its errors
 
 
 def _wraps_in_64_bits(call: Callable[[Any], Any], state: Any) -> bool:
@@ -153,7 +153,7 @@ class _WholeBytes(np.ndarray):
 
 
 def check_whole_numbers(checker: Checker, twin: CompiledGame, state: Any, view: View) -> None:
-    """Interpreted rules must write and return whole numbers, or compiling has rounded them."""
+    """Require whole numbers from interpreted rules; compiling would round others."""
     planes = np.zeros(twin.observation_shape, np.uint8).view(_WholeBytes)
     with checker.during(Identity.OBSERVATION, "rules.observe, interpreted"):
         twin.rules.observe(state.copy(), planes)

@@ -9,35 +9,35 @@ from azcore.errors import FaultyGameError
 
 
 class Identity(StrEnum):
-    """The identities that must hold, each as the sentence that an error quotes."""
+    """The identities that must hold, each as the sentence in its error."""
 
     FACTS = "facts are plain values and seat 0 begins"
     OVER_OR_LEGAL = "a state is terminal or has a legal action, never both"
     MASK = "the mask is bool [A] and holds what the rules list"
     STEP = "step accepts exactly the legal actions"
-    UNTOUCHED = "no method changes the state it is given"
+    UNTOUCHED = "no method changes its state argument"
     LENGTH = "a game ends within max_game_length"
     SEAT = "current_player is 0 or 1"
     OUTCOME = "the outcome of a terminal state is -1, 0 or +1"
     OBSERVATION = (
         "an observation is float32 [C, H, W] of whole numbers from 0 to observation_maximum"
     )
-    STEADY = "equal states are described alike, now and later"
-    VIEW = "colours swapped, the player to move sees the same"
-    ACTION_TEXT = "an action is read back from its text"
-    STATE_TEXT = "a state is read back from its text"
-    GARBAGE = "text without meaning raises InvalidTextError"
+    STEADY = "equal states have equal descriptions, now and later"
+    VIEW = "with colours swapped, the player to move sees the same"
+    ACTION_TEXT = "an action reads back from its text"
+    STATE_TEXT = "a state reads back from its text"
+    GARBAGE = "meaningless text raises InvalidTextError"
     KEY = "equal keys after as many actions mean the same player, actions and end"
     SYMMETRY = "mapped actions lead to the mapped position"
     ENDS = "ownership, score and material of an end fit its outcome and symmetries"
     BOARD = "a board shows the placement, and a legal action is one path of clicks"
     TRANSCRIPT = "a transcript reads back as it was written"
     INTERPRETED = "compiled and interpreted rules agree"
-    BOUNDS = "rules write only into what they are lent"
-    BATCH = "a batch says what the game says one at a time"
+    BOUNDS = "rules write only into their arguments"
+    BATCH = "a batch returns what the game returns one at a time"
     ORACLE = "the game agrees with its oracle"
     POSITION = "the position is as its author states"
-    PLAYTHROUGH = "a recorded game is described as it was"
+    PLAYTHROUGH = "a recorded game has the recorded description"
 
 
 class ContractError(FaultyGameError):
@@ -72,7 +72,7 @@ class Report:
     draws: int
     seat_1_wins: int
     checks: dict[Identity, int]  # how often each identity was checked
-    warnings: tuple[str, ...] = ()  # what is doubtful and breaks no identity
+    warnings: tuple[str, ...] = ()  # doubts that break no identity
 
     @property
     def identities(self) -> list[Identity]:
@@ -80,10 +80,10 @@ class Report:
         return list(_OF_GAMES)
 
     @property
-    def ends_in_words(self) -> str:
-        """How many were checked, and what that leaves open with 95 % confidence (rule of three)."""
+    def describe_ends(self) -> str:
+        """The number of checked ends, and what may be unseen at 95 % confidence (rule of three)."""
         unseen = f"{min(1.0, 3 / max(1, self.ends)):.1%}"
-        return f"{self.ends}; what happens in {unseen} of random games or fewer may be unseen"
+        return f"{self.ends}; what happens in at most {unseen} of random games may remain unseen"
 
     def __str__(self) -> str:
         wins = f"{self.seat_0_wins} / {self.draws} / {self.seat_1_wins}"
@@ -91,7 +91,7 @@ class Report:
             ("positions", f"{self.positions}"),
             ("random games", f"{self.games}"),
             ("plies per game", f"{self.mean_length:.1f}, at most {self.longest}"),
-            ("ends", self.ends_in_words),
+            ("ends", self.describe_ends),
             ("legal actions", f"{self.mean_legal_actions:.1f}"),
             ("seat 0 wins / draws / seat 1 wins", wins),
             ("", ""),

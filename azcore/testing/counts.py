@@ -15,7 +15,7 @@ from azcore.game.compiled import rule_types
 
 
 def perft(game: Game, depth: int, state: Any = None) -> int:
-    """The number of sequences of `depth` legal actions; games that end earlier are not counted.
+    """The number of sequences of `depth` legal actions, without games that end earlier.
 
     Args:
         game: any game; for a compiled one, the whole count runs in compiled code.
@@ -59,7 +59,7 @@ def _kernel(record: Any) -> Any:
 def _count(legal_actions: Any, step: Any, is_terminal: Any, states: Any, actions: Any) -> int:
     """Sequences from states[0] as long as `states`, by depth-first search without recursion.
 
-    The last ply is counted, not played. Row i of `states` and `actions` belongs to ply i.
+    It counts the last ply without playing it. Row i of `states` and `actions` belongs to ply i.
     """
     depth = len(states)
     counts, tried = np.zeros(depth, np.int64), np.zeros(depth, np.int64)

@@ -1,4 +1,4 @@
-"""Checks of what a game says about its ends: `ownership`, `score` and `material`."""
+"""Checks of a game's data on its ends: `ownership`, `score` and `material`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View
 
-_ENOUGH_ENDS = 20  # decided ones, to doubt a sign
-_NEARLY_ALL = 0.9  # of them; who is mated may have more material
+_ENOUGH_ENDS = 20  # decided ends needed to doubt a sign
+_NEARLY_ALL = 0.9  # of them; a mated player may have more material
 
 
 class Signs:
@@ -37,10 +37,10 @@ class Signs:
             self._contradict[name] += side * outcome < 0
 
     def warnings(self) -> list[str]:
-        """What contradicts the outcome in nearly all ends."""
+        """Warnings about data that contradict the outcome at nearly all ends."""
         return [
             f"{name} was on the loser's side in {count} of {count + self._agree[name]} decided "
-            "ends: is it told by seat 1, or by the player to move?"
+            "ends: is it in the view of seat 1, or of the player to move?"
             for name, count in self._contradict.items()
             if count + self._agree[name] >= _ENOUGH_ENDS
             and count > _NEARLY_ALL * (count + self._agree[name])
@@ -53,9 +53,9 @@ def check_end(
     """Check the end of a game.
 
     Args:
-        checker: of the game.
+        checker: the game's checker.
         state: terminal.
-        view: of the state.
+        view: the state's view.
         mapped: the same end under symmetries of the game: index, symmetry, state.
     """
     game, identity = checker.game, Identity.ENDS

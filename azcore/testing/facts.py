@@ -1,4 +1,4 @@
-"""Checks of facts that the author of a game states about one position."""
+"""Checks of facts that a game's author states about one position."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_position(
         moves: texts of the actions played from there.
         player: the seat to move.
         legal: texts of all legal actions.
-        illegal: texts that must be refused as illegal.
+        illegal: texts that the game must refuse as illegal.
         terminal: whether the game is over.
         outcome: -1, 0 or +1, view of seat 0; the game must be over.
         planes: some planes of the observation, each [H, W], by index.

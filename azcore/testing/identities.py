@@ -1,6 +1,6 @@
 """`check_game`: random games, and every identity of the contract on their positions.
 
-Begin with `_RandomGames.check_one`, which plays a game ply by ply and calls the checks in order.
+Start with `_RandomGames.check_one`, which plays a game ply by ply and calls the checks in order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from azcore.testing.texts import StateTexts, check_action_texts, check_nonsense
 from azcore.testing.transcripts import Transcripts
 from azcore.testing.view import SeatContrast, View, content, difference, view_of
 
-# Identities that wrong rules break as well, although the fault is not in symmetries or texts.
+# Identities that wrong rules break as well, although symmetries or texts are not at fault.
 _FOLLOWS = frozenset(
     {
         *(Identity.SYMMETRY, Identity.VIEW, Identity.ACTION_TEXT, Identity.STATE_TEXT),
@@ -38,11 +38,11 @@ _FOLLOWS = frozenset(
 )
 _LOOK_POSITIONS = 300  # in which to look for the cause of an error in the rules alone
 _LOOK_SECONDS = 10.0  # at most
-_REPEATED = 8  # times that a game in which something went wrong is played again
-_MORE_ENDS = 300  # random games of which the ends alone are checked,
-_MORE_PLIES = 10  # with at most so many plies for each position checked
+_REPEATED = 8  # replays of a game in which something went wrong
+_MORE_ENDS = 300  # random games to check only at their ends,
+_MORE_PLIES = 10  # with at most this many plies per checked position
 _LAYERS = 5  # of these games, from which keys are compared
-_DRAWN = 2 / 3  # share of drawn games, above which wins are too few to judge by
+_DRAWN = 2 / 3  # share of drawn games above which wins are too few to judge by
 _ENOUGH = 20  # random games, to doubt a result that all of them have
 _INTERPRETED = 1 / 20  # share of positions; interpreted rules are a hundred times slower
 _INTERPRETED_ENDS = 1 / 4  # share of terminal positions, the only ones with an outcome
@@ -69,18 +69,18 @@ def check_game(
 
     Args:
         game: any game.
-        num_positions: the least number to check; the last game is played to its end.
+        num_positions: the least number to check; the last game continues to its end.
         seconds: start no position after this long, even in the middle of a game.
         seed: same seed, same games, same report.
-        oracle: a second implementation of the same rules, played alongside. It must agree on
+        oracle: a second implementation of the same rules, played in parallel. It must agree on
             player, end and outcome, on legal actions by number (by text where `num_actions`
             differs) and, where the shapes are equal, on observations within 1e-6.
         swap_colours: maps a state's text to the text with the colours of all pieces and the player
             to move swapped (and the board turned, if the game shows it from the mover's side).
-            Both states must have the same mask and the same observation. None: what the game itself
-            states, if it does.
+            Both states must have the same mask and the same observation. None: the game's own
+            method, if it has one.
         colour_planes: planes that `swap_colours` may change, such as one for the seat to move.
-        note: called with what is asked of the game next, and the moves to the position.
+        note: called with the game's next call, and the moves to the position.
 
     Raises:
         ContractError: an identity does not hold.
@@ -152,12 +152,12 @@ def _starts(checker: Checker) -> list[Any]:
 def _text_or_number(game: Game, state: Any, action: int) -> str:
     try:
         return game.action_to_text(state, action)
-    except Exception:  # texts are not what is being looked at
+    except Exception:  # this check does not examine texts
         return str(action)
 
 
 class _RandomGames:
-    """Checks random games one after the other, and collects numbers for the report."""
+    """Checks random games one after another, and collects numbers for the report."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class _RandomGames:
         return time.monotonic() < self.deadline
 
     def check_one(self) -> None:
-        """Play one game, to its end if there is time; check its positions and the whole game."""
+        """Play one game, to its end if time allows; check its positions and the whole game."""
         rng = self.checker.rng
         states: list[Any] = []
         views: list[View] = []
@@ -246,9 +246,9 @@ class _RandomGames:
             state = successor
         for ply, (given, view) in enumerate(zip(handed_out, views, strict=True)):
             kept = np.array_equal(given, view.observation)
-            message = f"the observation of ply {ply} was written to later"
+            message = f"the observation of ply {ply} changed later"
             checker.expect(Identity.STEADY, kept, message)
-        # Earlier views must still be true: states may share parts with their successors.
+        # Earlier views must still hold: states may share parts with their successors.
         for ply in rng.integers(len(states), size=4).tolist():
             what = f"the state of ply {ply}, at the end"
             checker.expect_same(Identity.UNTOUCHED, checker.look(states[ply]), views[ply], what)
@@ -273,7 +273,7 @@ class _RandomGames:
         return view
 
     def _check_position(self, states: list[Any], view: View) -> None:
-        """Check the last of the states of the game in play: its rules first, then the rest."""
+        """Check the last state of the current game: its rules first, then the rest."""
         checker, state = self.checker, states[-1]
         fields = content(state)
         check_over_or_legal(checker, view)
@@ -300,11 +300,11 @@ class _RandomGames:
         self.boards.check(state, view)
 
     def _look_deeper(self, error: ContractError, states: list[Any], views: list[View]) -> None:
-        """Raise the cause of an error in texts or symmetries if it lies in the rules.
+        """If an error in texts or symmetries comes from the rules, raise its cause.
 
-        Wrong rules break symmetries and texts as well, often before the check that names them has
-        met the fault: interpreted rules are slow, so only some positions are checked against them,
-        and a rule may go wrong in rare positions only.
+        Wrong rules break symmetries and texts as well, often before the check that blames them
+        finds the fault: interpreted rules are slow, so they check only some positions, and a rule
+        may be wrong only in rare positions.
         """
         if error.identity in _FOLLOWS | {Identity.BATCH} and views:
             self._expect_repeatable(states[0], list(self.checker.actions))
@@ -315,7 +315,7 @@ class _RandomGames:
             for ply, (state, view) in enumerate(zip(states, views, strict=True)):
                 checker.state, checker.actions, checker.moves = state, way[:ply], moves[:ply]
                 check_interpreted(checker, self.interpreted, state, view)
-        if error.identity is Identity.ORACLE:  # it tells more than the rules alone can
+        if error.identity is Identity.ORACLE:  # it is more specific than the rules' error
             return
         deadline = time.monotonic() + _LOOK_SECONDS
         looked = 0
@@ -323,7 +323,7 @@ class _RandomGames:
             looked += self._play_by_rules(deadline)
 
     def _expect_repeatable(self, start: Any, actions: list[int]) -> None:
-        """Play the game again, and its images: what chance or a cache decides differs at times."""
+        """Play the game again, with its images: results of chance or a cache sometimes differ."""
         checker, game = self.checker, self.checker.game
         for first, path in [(start, actions), *self.mapped.paths(start, actions)]:
             seen: list[View] = []
@@ -338,14 +338,14 @@ class _RandomGames:
                     checker.fail(Identity.STEADY, f"{what}: {message}")
 
     def _again(self, first: Any, path: list[int]) -> Iterator[tuple[int, Any]]:
-        """Each ply and state of a game that is played some times."""
+        """Each ply and state of a game that is played several times."""
         for _ in range(_REPEATED):
             state = first
             yield 0, state
             for ply, action in enumerate(path, 1):
                 try:
                     state = self.checker.game.step(state, action)
-                except Exception:  # the error at hand says so
+                except Exception:  # the current error reports it
                     break
                 yield ply, state
 
@@ -383,7 +383,7 @@ class _RandomGames:
         checker.state = None
 
     def _play_by_rules(self, deadline: float) -> int:
-        """Play a random game of which only the rules are checked; its positions."""
+        """Play a random game, checking only its rules; returns its positions."""
         checker, game = self.checker, self.checker.game
         checker.actions, checker.moves, state, count = [], [], game.initial_state(), 0
         while time.monotonic() < deadline:
@@ -405,27 +405,27 @@ class _RandomGames:
         return count
 
     def _expect_to_end(self) -> None:
-        """The game in play is not over, and not as long as one may be."""
+        """Require that the game has not exceeded its maximum length."""
         plies = len(self.checker.actions)
         message = f"no end after {plies} plies"
         self.checker.expect(Identity.LENGTH, plies < self.checker.game.max_game_length, message)
 
     def warnings(self) -> list[str]:
-        """What random games make doubtful and no identity forbids."""
+        """Doubts raised by random games, which no identity forbids."""
         games, found = len(self.lengths), []
         decided = self.outcomes[1] + self.outcomes[-1]
         for outcome, seat in ((1, 0), (-1, 1)):
             if decided >= _ENOUGH and self.outcomes[outcome] == decided:
                 found.append(
-                    f"seat {seat} won all {decided} random games that were decided: is the outcome "
-                    "told by the player to move, and not by seat 0?"
+                    f"seat {seat} won all {decided} random games that were decided: is the "
+                    "outcome in the view of the player to move instead of seat 0?"
                 )
         if games >= _ENOUGH and not decided:
-            found.append(f"all {games} random games were drawn: does the outcome see a win?")
+            found.append(f"all {games} random games were drawn: does the outcome detect a win?")
         elif games >= _ENOUGH and self.outcomes[0] > _DRAWN * games:
             found.append(
-                f"{self.outcomes[0] / games:.0%} of {games} random games were drawn, so wins were "
-                "seldom checked: state some as facts (check_position)"
+                f"{self.outcomes[0] / games:.0%} of {games} random games were drawn, so few wins "
+                "were checked: state some as facts (check_position)"
             )
         found += self.signs.warnings()
         if not games:
@@ -433,21 +433,21 @@ class _RandomGames:
         if self.contrast.is_blind_to_seats:
             found.append(
                 "the observation seems not to change with the seat to move: show the player to "
-                "move first, or fill a plane that tells the seat (right if all pieces belong to "
-                "both seats)"
+                "move first, or fill a plane that shows the seat (correct if all pieces belong "
+                "to both seats)"
             )
         return found + self._never_checked()
 
     def _never_checked(self) -> list[str]:
-        """Identities that the game has and no position of these random games put to the test."""
+        """The game's identities that no position of these random games tested."""
         game, compiled = self.checker.game, isinstance(self.checker.game, CompiledGame)
         states_ends = game.has_ownership or game.has_score or game.has_material
         expected = {
             Identity.SYMMETRY: "no start looks like its image" if game.symmetries else "",
-            Identity.ENDS: "no end had one" if states_ends else "",
+            Identity.ENDS: "no end stated one" if states_ends else "",
             Identity.TRANSCRIPT: "no game could be written" if self.transcripts.formats else "",
             Identity.VIEW: "swap_colours gave no text" if self.state_texts.swap_colours else "",
-            Identity.INTERPRETED: "the rules came compiled" if compiled else "",
+            Identity.INTERPRETED: "the rules were already compiled" if compiled else "",
         }
         return [
             f"never checked, because {why}: {identity.value}"

@@ -49,7 +49,7 @@ def check_playthrough(game: Game, text: str) -> None:
 
 
 def _described(game: Game, actions: Sequence[int]) -> Iterator[tuple[str, Any]]:
-    """The lines of a playthrough, each with its state; an action is played after its line."""
+    """The lines of a playthrough, each with its state; plays an action after its line."""
     state = game.initial_state()
     yield json.dumps(game.identity, sort_keys=True), state
     for ply in range(len(actions) + 1):

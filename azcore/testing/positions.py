@@ -1,7 +1,7 @@
 """Checks of `position_key`: positions with the same key after as many actions must play alike.
 
-A key may omit something that matters only later, such as a right to castle. The checks detect that
-once the positions it confuses differ in their legal actions, their end or their player, not before.
+A key may omit something that matters only later, such as a right to castle. The checks detect this
+only where confused positions differ in their legal actions, their end or their player.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Keys:
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
-        self._has_keys: bool | None = None  # None: no position was looked at yet
+        self._has_keys: bool | None = None  # None: no position yet
         # Player, end, outcome and mask by ply and key. There are thousands, so each is small.
         self.known: dict[tuple[int, int], tuple[int, bool, int, int]] = {}
 
     def check(self, states: list[Any], view: View) -> None:
-        """Check the last of the states of the game in play, which has this view."""
+        """Check the last state of the current game, which has this view."""
         checker, identity = self.checker, Identity.KEY
         state, ply = states[-1], len(states) - 1
         key = checker.ask(identity, "position_key", state)
@@ -44,13 +44,13 @@ class Keys:
         checker.expect(identity, good, f"position_key is {key!r}, want a whole number below 2**64")
         again = [state] if content(state) is None else [state, state.copy()]
         same = all(checker.ask(identity, "position_key", one) == key for one in again)
-        checker.expect(identity, same, "the same position has another key the second time")
+        checker.expect(identity, same, "the same position has a different key on the second call")
         self._compare(ply, state, view)
         if ply >= _SWAPPED:
             self._check_swapped(states[-1 - _SWAPPED], key, view)
 
     def _compare(self, ply: int, state: Any, view: View) -> None:
-        """Positions with one key after as many actions must look alike."""
+        """Require that positions with one key after as many actions look alike."""
         checker, identity = self.checker, Identity.KEY
         key = checker.game.position_key(state)
         mask = hash(view.legal_action_mask.tobytes())
@@ -65,8 +65,8 @@ class Keys:
     def check_layers(self, state: Any) -> None:
         """Compare the keys of positions a few actions away, breadth first.
 
-        Orders of actions that lead to the same placement lie side by side there; in random games
-        they are rare. `state` is where the checker's actions lead.
+        It meets several orders of actions that lead to the same placement; in random games they are
+        rare. `state` is the result of the checker's actions.
         """
         checker, game = self.checker, self.checker.game
         way, moves = list(checker.actions), list(checker.moves)
@@ -88,7 +88,7 @@ class Keys:
                 self._compare(len(checker.actions), later, view_of(game, later))
 
     def _check_swapped(self, state: Any, key: int, view: View) -> None:
-        """The last actions in another order must give another key or the same view."""
+        """Require another key or the same view after the last actions in another order."""
         checker, game = self.checker, self.checker.game
         order = checker.actions[: -_SWAPPED - 1 : -1]
         if order == order[::-1]:
@@ -103,7 +103,7 @@ class Keys:
             checker.expect_same(Identity.KEY, seen, view, what)
 
     def check_interpreted(self, state: Any) -> None:
-        """The key rule of a compiled game must give the same key as plain Python."""
+        """Require the same key from a compiled game's key rule and from plain Python."""
         game, identity = self.checker.game, Identity.INTERPRETED
         if not isinstance(game, CompiledGame):
             return

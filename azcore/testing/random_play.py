@@ -30,7 +30,7 @@ def random_states(game: Game, count: int, rng: np.random.Generator) -> list[Any]
 
 
 def random_plies(game: Game, rng: np.random.Generator, state: Any) -> Iterator[tuple[int, Any]]:
-    """Each random action from a state with the state after it, until the game is over."""
+    """Random actions from a state, each with the resulting state, until the game ends."""
     for _ in range(game.max_game_length):
         if game.is_terminal(state):
             return

@@ -24,7 +24,7 @@ def check_over_or_legal(checker: Checker, view: View) -> None:
 def check_steady(
     checker: Checker, state: Any, view: View, known: dict[Any, tuple[Any, ...]]
 ) -> None:
-    """The same state, a copy and an equal earlier state (in `known`) must have the same view."""
+    """Require the same view for a state, a copy, and an equal earlier state in `known`."""
     checker.expect_same(Identity.STEADY, checker.look(state), view, "seen a second time")
     fields = content(state)
     if fields is not None:
@@ -33,16 +33,16 @@ def check_steady(
     # There are thousands, so each is small.
     digest = (view.current_player, view.is_terminal, view.outcome, hash(mask), hash(planes))
     try:
-        # States that define no equality are equal to nothing else, which does no harm.
+        # States that define no equality equal nothing else, which does no harm.
         earlier = known.setdefault(fields or state, digest)
     except TypeError:  # not hashable
         return
-    what = "an equal state, reached by other actions, was described differently"
+    what = "an equal state, reached by other actions, had a different description"
     checker.expect(Identity.STEADY, earlier == digest, what)
 
 
 def checked_step(checker: Checker, state: Any, action: int, view: View) -> Any:
-    """`game.step` for a legal action, after which `state` must still have the view `view`."""
+    """`game.step` for a legal action; requires that `state` still has the view `view`."""
     fields = content(state)
     with checker.during(Identity.STEP, f"step with legal action {action}"):
         successor = checker.game.step(state, action)
@@ -54,7 +54,7 @@ def checked_step(checker: Checker, state: Any, action: int, view: View) -> Any:
         same = content(again) == content(successor)
     what = f"step with action {action} leads to another state the second time"
     checker.expect(Identity.STEADY, same, what)
-    if content(successor) is None:  # a Python object shows its parts only by what is asked of it
+    if content(successor) is None:  # a Python object shows its parts only through method calls
         want = view_of(checker.game, successor)
         seen = replace(view_of(checker.game, again), observation=want.observation)
         checker.expect_same(Identity.STEADY, seen, want, what)
@@ -62,7 +62,7 @@ def checked_step(checker: Checker, state: Any, action: int, view: View) -> Any:
 
 
 def check_steps(checker: Checker, state: Any, view: View) -> None:
-    """`step` must refuse illegal and out-of-range actions, and accept legal ones not played."""
+    """Require that `step` refuses illegal and out-of-range actions and accepts legal ones."""
     game, way = checker.game, checker.moves
     illegal = checker.sample(np.flatnonzero(~view.legal_action_mask), _STEPS)
     beyond = [-1, -game.num_actions, game.num_actions, game.num_actions + 7]

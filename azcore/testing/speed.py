@@ -18,7 +18,7 @@ from azcore.game.compiled import IS_TERMINAL, LEGAL_ACTIONS, STEP, RuleFunctions
 from azcore.game.rule_table import RULE_SOURCES, rule_table, rules_of
 from azcore.testing.random_play import random_states
 
-_STATES = 256  # of random games, for which each rule is called
+_STATES = 256  # of random games, as input for each rule
 _RUNS = 7  # of equal length, whose median is reported
 _TRIAL = 1 / 32  # share of the time: a run this long sets the length of those runs
 
@@ -46,7 +46,7 @@ def rules_us_per_ply(game: Game, seconds: float) -> float:
             return _random_plies_plain(game, plies, seed)
 
     began = time.perf_counter()
-    run(4, 1)  # do not measure what is loaded on first use
+    run(4, 1)  # loads what the first use needs
     plies = 4  # few at first: plain rules may take milliseconds
     while (used := _timed(partial(run, plies, 1))) < seconds * _TRIAL:
         plies *= 4

@@ -82,7 +82,7 @@ def check_action_texts(checker: Checker, state: Any, view: View) -> None:
 def _check_legal_or_refused(
     checker: Checker, identity: Identity, state: Any, text: str, legal: npt.NDArray[np.intp]
 ) -> None:
-    """`text` must mean a legal action or raise one of the three narrow errors."""
+    """Require that `text` means a legal action or raises one of the three narrow errors."""
     what = f"text_to_action of {text!r}"
     got, good = None, True
     with suppress(*_REFUSALS), checker.during(identity, what, *_REFUSALS):
@@ -92,7 +92,7 @@ def _check_legal_or_refused(
 
 
 class StateTexts:
-    """Checks states read back from text, and remembers the placements that a game has seen."""
+    """Checks states read back from text, and remembers all placements of a game."""
 
     def __init__(
         self,
@@ -141,10 +141,10 @@ class StateTexts:
                 self._check_state_or_refused(damaged)
 
     def _check_cut(self, text: str) -> None:
-        """Text cut within the placement is no position, unless it is one in full.
+        """Require that text cut within the placement is not a position, unless it is a whole one.
 
-        A text that holds the moves so far, cut, is that of an earlier position. Cut after the
-        placement, a text may leave out what has a default, such as FEN's counters.
+        A cut text of moves so far describes an earlier position. Cut after the placement, a text
+        may omit parts with defaults, such as FEN's counters.
         """
         checker, identity, refusal = self.checker, Identity.GARBAGE, InvalidTextError
         what = f"state_from_text of {text!r}"
@@ -155,7 +155,7 @@ class StateTexts:
         checker.expect(identity, again in (None, text), message)
 
     def _check_state_or_refused(self, text: str) -> None:
-        """`text` must describe some position or raise InvalidTextError."""
+        """Require that `text` describes a position or raises InvalidTextError."""
         checker, identity, refusal = self.checker, Identity.GARBAGE, InvalidTextError
         what = f"state_from_text of {text!r}"
         good = True
@@ -166,7 +166,7 @@ class StateTexts:
     def _check_read_back(
         self, text: str, again: Any, seen: View, view: View, placement: str
     ) -> None:
-        """A state read back must be the same position, except for its history."""
+        """Require that a state read back is the same position, except for its history."""
         checker, game, identity = self.checker, self.checker.game, Identity.STATE_TEXT
         what = f"read back from {text!r}"
         if not checker.actions:  # no history yet, so nothing may differ
@@ -190,7 +190,7 @@ class StateTexts:
                 checker.expect(identity, after in earlier, message)
 
     def _check_colours(self, swapped: str, seen: View) -> None:
-        """The text with colours swapped must have the view of the original text."""
+        """Require that the text with colours swapped has the view of the original text."""
         checker = self.checker
         with checker.during(Identity.VIEW, f"state_from_text of {swapped!r}"):
             other = checker.look(checker.game.state_from_text(swapped))

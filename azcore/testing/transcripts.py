@@ -1,4 +1,4 @@
-"""Checks of `Game.transcript_formats`: finished games are written and read back."""
+"""Checks of `Game.transcript_formats`: writes finished games and reads them back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from azcore.testing.checker import Checker
 from azcore.testing.contract import ContractError, Identity
 from azcore.testing.view import View
 
-_GAMES = 20  # that are written: reading one may take a tenth of a second
+_GAMES = 20  # games to write: reading one may take a tenth of a second
 
 
 class Transcripts:
@@ -27,7 +27,7 @@ class Transcripts:
         Args:
             actions: its plies.
             start: text of the position in which it began; None: the initial one.
-            view: of its end.
+            view: the view of its end.
         """
         self.games += 1
         if self.games > _GAMES:
@@ -45,7 +45,7 @@ class Transcripts:
                 self._check_read_back(name, form, text, written, view)
 
     def _written(self, name: str, form: TranscriptFormat, game: Transcript) -> str | None:
-        """The text of a game; None: the format cannot be used, or not for this start."""
+        """The text of a game; None: the format is unavailable, or cannot express this start."""
         try:
             with self.checker.during(
                 Identity.TRANSCRIPT, f"writing as {name}", GameError, InvalidTextError

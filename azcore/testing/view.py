@@ -1,4 +1,4 @@
-"""The view of a state: copies of what a game returns for it, compared by every check of the kit."""
+"""The view of a state: copies of everything that a game returns for it, compared by every check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from azcore.game import BoolArray, FloatArray, Game
 
 _ENOUGH_PAIRS = 50  # of positions, to judge observations by
-_CONTRAST = 0.75  # half is what observations have that ignore the seat; those that see it, 1 and up
+_CONTRAST = 0.75  # observations that ignore the seat have 0.5; those that show it, 1 and more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +37,10 @@ def view_of(game: Game, state: Any) -> View:
 
 
 class SeatContrast:
-    """Compares observations a ply and two plies apart, over many games.
+    """Compares observations one and two plies apart, over many games.
 
-    Where own pieces come first, or a plane tells the seat, a change of the seat to move changes
-    much. Where observations ignore the seat, two plies change about twice as much as one.
+    If own pieces come first, or a plane shows the seat, a change of the seat to move changes much.
+    If observations ignore the seat, two plies change about twice as much as one.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class SeatContrast:
 
 
 def difference(got: View, want: View, tolerance: float = 0.0) -> str | None:
-    """The first difference between two views, in words; None if they agree."""
+    """Describe the first difference between two views; None if they agree."""
     for fact in ("current_player", "is_terminal", "outcome"):
         if getattr(got, fact) != getattr(want, fact):
             return f"{fact} is {getattr(got, fact)}, want {getattr(want, fact)}"

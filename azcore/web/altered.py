@@ -1,4 +1,4 @@
-"""What a lesson may change in a search, to see what each part of it is for."""
+"""The changes that a lesson can make to a search, to show what each part of it does."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ CONSTANT = 1e30  # of c_base: C(s) does not grow with visits
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """How a search differs from the usual one.
+    """How a search differs from the default.
 
     Args:
-        network: what it is asked for: `both`, `value` or `policy` alone, or `none`.
-        noise: at the root; the share of it, by its name in `NOISE`.
+        network: which outputs it keeps: `both`, `value` or `policy` alone, or `none`.
+        noise: the share of noise at the root, by its name in `NOISE`.
         exploration: the factor of C(s), by its name in `EXPLORATION`.
-        turns: whether a value changes its sign with the player; false is a well-known mistake.
+        turns: whether a value changes sign with the player; false is a well-known bug.
     """
 
     network: str = "both"
@@ -38,7 +38,7 @@ class Changes:
 
 
 class HalfEvaluator(Evaluator):
-    """An evaluator without its policy, which becomes uniform, without its value, or without both.
+    """An evaluator without its policy (then uniform), its value (then 0, even chances), or both.
 
     A value of 0 is even chances.
     """
@@ -56,9 +56,9 @@ class HalfEvaluator(Evaluator):
 
 
 class UnturnedSearch(Search):
-    """A search that believes the same player to move everywhere, so no value is ever turned.
+    """A search that assumes that the same player always moves, so no value changes sign.
 
-    The players of its nodes are all seat 0, and outcomes are told for seat 0.
+    The players of its nodes are all seat 0, and outcomes take the view of seat 0.
     """
 
     def _describe(self, roots: IntArray) -> None:
@@ -74,7 +74,7 @@ def begin(
     changes: Changes,
     seed: int = 1,
 ) -> Stepper:
-    """A search of one position, changed as a lesson wants it.
+    """A search of one position with a lesson's changes.
 
     Raises:
         GameError: the game is over.
@@ -96,7 +96,7 @@ def begin(
 
 
 def _noise(game: Game, settings: SearchSettings, seed: int) -> Noise:
-    """The noise of a root in self-play; the same whenever it is asked for."""
+    """Root noise as in self-play, but the same on every call."""
     alpha = settings.dirichlet_alpha or game.dirichlet_alpha
     gumbel = settings.gumbel
 

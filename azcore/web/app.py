@@ -1,8 +1,8 @@
-"""The server: who may come in, and the web socket between a page and its room.
+"""The server: access control, and the web socket between a page and its room.
 
-Every answer depends on the address alone, and no request has a body. Orders come over the web
-socket, as JSON of at most `LARGEST_MESSAGE` bytes (`connections.py`), and only from a page of this
-very server.
+Every response depends on the URL alone, and no request has a body. Orders come over the web
+socket, as JSON of at most `LARGEST_MESSAGE` bytes (`connections.py`), and only from this server's
+own page.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from azcore import report
 from azcore.assembly.web_settings import WebSettings
 from azcore.errors import AzcoreError
 from azcore.report.side_by_side import SIDE_BY_SIDE
-from azcore.web.levels import levels_in_words
+from azcore.web.levels import describe_levels
 from azcore.web.orders import Later, RefusedError, Tell
 from azcore.web.runs import Runs
 from azcore.web.shelf import Shelf
 from azcore.web.view import Plain
 
 STATIC = Path(__file__).with_name("static")
-# Scripts that reports, which are whole in one file, share with the page.
+# Scripts that the page shares with reports, each of which is one self-contained file.
 OF_REPORTS = [Path(report.__file__).with_name(name) for name in ("films.js", "films.css")]
-MOST_WAITING = 64  # orders of a page that are not obeyed yet; more, and it is cut off
-MOST_UNREAD = 64  # messages that a page has not taken yet; more, and its orders wait
-VIEWS = ("/", "/inside", "/sees", "/watch")  # where a link with a token may lead
+MOST_WAITING = 64  # orders of a page in the queue; with more, the server disconnects it
+MOST_UNREAD = 64  # messages that a page has not received yet; with more, its orders wait
+VIEWS = ("/", "/inside", "/sees", "/watch")  # where a link with a token may point
 COOKIE = "azcore-token"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANYWHERE = ("0.0.0.0", "::")
@@ -58,7 +58,7 @@ POLICY = (
     "img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# A report holds scripts, and what a stranger's run says: it has no origin, and loads nothing.
+# A report holds scripts and text from a stranger's run, so it gets no origin and loads nothing.
 REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; img-src data:"
@@ -72,20 +72,20 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-cache",
 }
-TRY_AGAIN = 1013  # codes of RFC 6455 with which a web socket closes
+TRY_AGAIN = 1013  # close codes of RFC 6455
 NOT_ALLOWED = 1008
 FAULT = 1011
 LOG = logging.getLogger("uvicorn.error")
 
 
 class PageSession(Protocol):
-    """What serves one page for as long as its web socket lasts: `Room`, `Inside` or `Sees`."""
+    """The session of one page while its web socket is open: `Room`, `Inside` or `Sees`."""
 
     def do(self, order: object) -> None:
-        """Obey an order."""
+        """Execute an order."""
 
     def close(self) -> None:
-        """The page is gone."""
+        """The page has disconnected."""
 
 
 MakeRoom = Callable[[Tell, Later], PageSession]
@@ -104,12 +104,12 @@ def make_app(
 
     Args:
         shelf: the players.
-        runs: to watch.
+        runs: that the page shows.
         make_room: makes a room from its `send` and `later`.
-        make_inside: the same for the page that looks into a search.
-        make_sees: the same for the page of what the network sees.
-        settings: of the page.
-        token: what a visitor must know; None: nothing.
+        make_inside: makes a room of the page that shows a search.
+        make_sees: makes a room of the page that shows the network's input.
+        settings: the page's settings.
+        token: which a visitor must present; None: no token.
     """
     visitors = Visitors(settings.visitors)
 
@@ -168,7 +168,7 @@ def make_app(
 
     def players(_: Request) -> JSONResponse:
         found = [entry.plain for entry in shelf.entries()]
-        levels = {group: levels_in_words(group != "search") for group in ("shipped", "search")}
+        levels = {group: describe_levels(group != "search") for group in ("shipped", "search")}
         return JSONResponse({"players": found, "levels": levels})
 
     def board(request: Request) -> Response:
@@ -204,15 +204,16 @@ def _file(path: Path) -> Callable[[Request], FileResponse]:
 
 
 class Guard:
-    """Lets in who may come in, and adds the headers that tell a browser what the page may do.
+    """Admits visitors, and adds the headers that restrict what the browser does with the page.
 
-    A page of another site can make a visitor's browser send requests here. So the host must be one
-    of ours (or another site's name may lead here), and a web socket must come from our own page.
+    Another site's page can make a visitor's browser send requests here. So the host must be one of
+    ours (another site's name could resolve to this address), and a web socket must come from our
+    own page.
     """
 
     def __init__(self, app: ASGIApp, host: str, token: str | None) -> None:
         self._app, self._token = app, token
-        # With a token any name will do: the cookie that holds it belongs to one name.
+        # With a token, any host name is safe: the cookie with the token belongs to one name.
         self._hosts = None if host in ANYWHERE and token else {*LOOPBACK, host}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -240,7 +241,7 @@ class Guard:
             place = scope["path"] if scope["path"] in VIEWS else "/"
             response = RedirectResponse(place, status_code=303)
             assert given is not None
-            # Lax, so that a link on another page leads here; a web socket must come from our own.
+            # Lax, so that links on other pages work; a web socket must come from our own.
             response.set_cookie(COOKIE, given, httponly=True, samesite="lax")
             app = response
         elif refusal is not None:
@@ -248,16 +249,16 @@ class Guard:
         await app(scope, receive, send_with_headers)
 
     def _refusal(self, connection: HTTPConnection) -> str | None:
-        """Why a visitor may not come in."""
+        """Why the server refuses a visitor."""
         headers = connection.headers
         if not self._is_our_host(headers):
-            return "this server has another name"
+            return "this server has a different name"
         if connection.scope["type"] == "websocket":
             scheme, _, host = headers.get("origin", "").partition("://")
             if scheme not in ("http", "https") or host != headers.get("host"):
-                return "this server talks to its own page alone"
+                return "this server accepts connections from its own page alone"
         if self._token is not None and not self._knows(connection.cookies.get(COOKIE)):
-            return "open the address with the token that the server has printed"
+            return "open the address with the token, which the server printed"
         return None
 
     def _is_our_host(self, headers: Headers) -> bool:
@@ -273,17 +274,17 @@ class Guard:
 
 
 class Visitors:
-    """Everyone with a page open; each has a room for as long as the web socket lasts."""
+    """All open pages; each has a room while its web socket is open."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._count = 0
 
     async def welcome(self, socket: WebSocket, make_room: MakeRoom) -> None:
-        """Talk to one page until it closes."""
+        """Serve one page until it closes."""
         await socket.accept()
         if self._count >= self._most:
-            await socket.close(TRY_AGAIN, f"{self._most} visitors are here; try again later")
+            await socket.close(TRY_AGAIN, f"all {self._most} places are taken; try again later")
             return
         self._count += 1
         try:
@@ -299,7 +300,7 @@ class Visitors:
 
         def from_any_thread(put: Callable[[Any], None]) -> Callable[[Any], None]:
             def call(message: Any) -> None:
-                with contextlib.suppress(RuntimeError):  # the server has stopped
+                with contextlib.suppress(RuntimeError):  # the server has shut down
                     loop.call_soon_threadsafe(put, message)
 
             return call
@@ -314,7 +315,7 @@ class Visitors:
             while True:
                 order = await orders.get()
                 await answers.are_few()
-                # If the page goes away, the thread goes on, and the room must not close before.
+                # A disconnect does not stop the thread, and the room must not close before it ends.
                 await asyncio.shield(do(order))
 
         async def answer() -> None:
@@ -323,28 +324,28 @@ class Visitors:
                     await socket.send_text(json.dumps(message, separators=(",", ":")))
 
         async def watch(work: Callable[[], Awaitable[None]]) -> None:
-            """Do the work; a fault in it is told at the terminal, and ends the visit."""
+            """Do the work; log an exception and close the connection."""
             try:
                 await work()
             except WebSocketDisconnect:
                 pass
             except Exception:
-                LOG.exception("a visitor's room has failed")
+                LOG.exception("a visitor's room failed")
                 with contextlib.suppress(RuntimeError):  # closed already
-                    await socket.close(FAULT, "a fault in the server, told at its terminal")
+                    await socket.close(FAULT, "server error; see the server's terminal")
 
         tasks = [asyncio.create_task(watch(work)) for work in (obey, answer)]
         try:
             while True:
                 order = _read(await socket.receive_text())
-                if order == {"do": "alive"}:  # answered at once, however busy the room is
+                if order == {"do": "alive"}:  # answered at once, even while the room is busy
                     answers.put({"what": "alive"})
                     continue
                 if orders.qsize() >= MOST_WAITING:
                     await socket.close(NOT_ALLOWED, "too many orders at once")
                     return
                 orders.put_nowait(order)
-        except (WebSocketDisconnect, RuntimeError, KeyError):  # closed here; bytes, no text
+        except (WebSocketDisconnect, RuntimeError, KeyError):  # closed here; not text but bytes
             pass
         finally:
             for task in tasks:
@@ -355,9 +356,9 @@ class Visitors:
 
 
 class _Answers:
-    """Messages on their way to a page. What a newer one makes needless is left out.
+    """Queued messages to a page; a newer one replaces those that it makes obsolete.
 
-    So a slow page skips thoughts, and one that reads nothing takes no more memory.
+    So a slow page skips search reports, and one that never reads uses bounded memory.
     """
 
     def __init__(self) -> None:
@@ -374,7 +375,7 @@ class _Answers:
         self._came.set()
 
     async def take(self) -> list[Plain]:
-        """All that wait, one at least."""
+        """All queued messages, at least one."""
         await self._came.wait()
         self._came.clear()
         taken, self._waiting = self._waiting, []
@@ -382,14 +383,14 @@ class _Answers:
         return taken
 
     async def are_few(self) -> None:
-        """Wait until the page has taken what it should."""
+        """Wait until the page has received enough of them."""
         while len(self._waiting) > MOST_UNREAD:
             self._taken.clear()
             await self._taken.wait()
 
 
 def _read(text: str) -> object:
-    """An order; None for what is no JSON, which the room refuses."""
+    """An order; None if it is not JSON, which the room refuses."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

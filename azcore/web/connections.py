@@ -1,6 +1,6 @@
-"""How many connections the server holds, and how long a client may keep it waiting.
+"""Limits the number of connections, and how long a client may keep the server waiting.
 
-uvicorn alone waits without end for a request and for a client that does not read, and its
+By itself, uvicorn waits forever for a request or for a client that does not read, and its
 `limit_concurrency` refuses new clients but keeps silent ones. When the process has no descriptors
 left, asyncio prints a traceback for each connection that it cannot accept, many thousands a second.
 """
@@ -21,20 +21,20 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LARGEST_MESSAGE = 1 << 18  # bytes of an order: a pasted game
 BACKLOG = 64  # connections that the kernel accepts before the server does
-PATIENCE = 15.0  # seconds for the headers of a request, and without reading any of an answer
-LOOK_AGAIN = 1  # seconds between two looks at who keeps the server waiting
-MOST = 256  # connections besides those of visitors, each of whom has one to its room
-OWN_FILES = 32  # descriptors for everything but connections
-# asyncio accepts up to BACKLOG in each of the three turns of its loop until it closes one again.
+PATIENCE = 15.0  # seconds for a request's headers, or without reading any of a response
+LOOK_AGAIN = 1  # seconds between two checks for idle clients
+MOST = 256  # connections beyond one per visitor, for the room
+OWN_FILES = 32  # descriptors for everything except connections
+# asyncio accepts up to BACKLOG connections in each of its loop's three turns before it closes one.
 SPARE = OWN_FILES + 3 * BACKLOG
 
 
 def server_of(app: ASGIApp, visitors: int) -> uvicorn.Server:
-    """A server that speaks HTTP and web sockets, and logs nothing but faults.
+    """A server for HTTP and web sockets that logs errors alone.
 
     Args:
         app: the application.
-        visitors: that it has rooms for.
+        visitors: the largest number of rooms.
     """
     crowd = _Crowd(MOST + visitors)
 
@@ -46,7 +46,7 @@ def server_of(app: ASGIApp, visitors: int) -> uvicorn.Server:
         def send_400_response(self, msg: str) -> None:
             if self.conn.our_state is h11.IDLE:
                 super().send_400_response(msg)
-            else:  # what follows a request is no HTTP, so nobody reads its answer
+            else:  # bytes after a request are not HTTP, so nobody reads the response
                 self.cycle.disconnected = True
                 self.transport.close()
 
@@ -55,7 +55,7 @@ def server_of(app: ASGIApp, visitors: int) -> uvicorn.Server:
         http=Connection,
         ws="websockets-sansio",
         ws_max_size=LARGEST_MESSAGE,
-        log_level="error",  # warnings are of what strangers send
+        log_level="error",  # warnings concern what strangers send
         access_log=False,
         server_header=False,
         backlog=BACKLOG,
@@ -78,29 +78,29 @@ class _Crowd:
     def __init__(self, most: int) -> None:
         self._most = max(1, min(most, _files(most + SPARE) - SPARE))
         self.connections: set[Any] = set()
-        # What each was last seen to have done, and since when that is all.
+        # The last observed activity of each, and since when it has not changed.
         self._seen: dict[Any, tuple[object, float]] = {}
         self._warned = False
 
     def add(self, newcomer: H11Protocol) -> None:
-        """Another connection; if there are too many, the one that has waited longest is closed."""
+        """Add a connection; above the limit, close the one that has been idle longest."""
         self._seen[newcomer] = _deeds(newcomer), newcomer.loop.time()
         if len(self.connections) <= self._most:
             return
         if not self._warned:
             self._warned = True
             print(
-                f"azcore: {self._most} connections are open, which is the limit; each new one "
-                "closes the one that has been silent for longest",
+                f"azcore: the limit of {self._most} open connections is reached; each new one "
+                "closes the one idle longest",
                 file=sys.stderr,
             )
         silent = [c for c in self.connections if _waits(c)]  # the newcomer is one of them
         closed = min(silent, key=lambda c: self._seen.get(c, (None, newcomer.loop.time()))[1])
         closed.transport.abort()
-        self._seen[closed] = None, math.inf  # it leaves `connections` later, and is closed once
+        self._seen[closed] = None, math.inf  # leaves `connections` later; never closed twice
 
     async def look(self) -> None:
-        """Close the connections that have kept the server waiting for too long."""
+        """Close the connections that have kept the server waiting too long."""
         now = asyncio.get_running_loop().time()
         seen, self._seen = self._seen, {}
         for connection in list(self.connections):
@@ -114,7 +114,7 @@ class _Crowd:
 
 
 def _files(wanted: int) -> int:
-    """How many files the process may open, which is raised to `wanted` if the system allows it."""
+    """How many files the process may open, after raising the limit to `wanted` if possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return wanted
@@ -126,7 +126,7 @@ def _files(wanted: int) -> int:
 
 
 def _waits(connection: Any) -> bool:
-    """Whether it is the client's turn to send or to read; pings look after web sockets."""
+    """Whether the server waits for the client to send or read; pings check web sockets."""
     if connection.transport.is_closing():
         return True
     if not isinstance(connection, H11Protocol):
@@ -136,5 +136,5 @@ def _waits(connection: Any) -> bool:
 
 
 def _deeds(connection: Any) -> tuple[Any, int]:
-    """What changes as a client makes requests and reads: the request and the bytes unread."""
+    """A client's progress: the current request, and the number of unread bytes."""
     return getattr(connection, "cycle", None), connection.transport.get_write_buffer_size()

@@ -1,7 +1,6 @@
-"""The inside of one search, a simulation at a time: a visitor's room of the page `/inside`.
+"""The page `/inside`: a visitor steps through one search, a simulation at a time.
 
-All values go to the page in the view of the player who moves at the node they stand at, as in the
-formulas.
+All values sent to the page take the view of the player to move at their node, as in the formulas.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ from azcore.search.inspection import EdgeView, NodeView, Simulation, Stepper, ha
 from azcore.search.settings import GumbelSettings, SearchSettings
 from azcore.web.altered import EXPLORATION, NETWORK, NOISE, Changes, begin
 from azcore.web.orders import Orders, RefusedError, Tell, line_of_order, obey, text_of
-from azcore.web.shelf import Shelf, in_words
+from azcore.web.shelf import Shelf, title_of_game
 from azcore.web.view import Plain, ending
 
 RULES = ("puct", "gumbel")
-MOST_SIMULATIONS = 1000  # of one search that is looked into
-MOST_NODES = 36  # of the tree that is drawn
-MOST_EDGES = 14  # of a node that is listed
-MOST_FOUND = 6  # actions of what a search has found
+MOST_SIMULATIONS = 1000  # simulations of one search
+MOST_NODES = 36  # nodes of the drawn tree
+MOST_EDGES = 14  # listed edges of a node
+MOST_FOUND = 6  # actions listed in a result
 
 
 class Inside:
     """One search that a visitor steps through.
 
-    `do` is called by one thread at a time; `send` gives the page a message.
+    One thread at a time calls `do`.
 
     Args of the constructor:
         shelf: the players.
         search: how PUCT searches.
-        gumbel: the numbers of Gumbel's rule; None: it is not offered.
-        send: gives the page a message.
+        gumbel: the settings of Gumbel's rule; None: not available.
+        send: sends the page a message.
     """
 
     def __init__(
@@ -50,26 +49,26 @@ class Inside:
         self._evaluator: Evaluator | None = None
         self._changes = Changes()
         self._rule, self._total = "puct", 1
-        self._told: dict[int, float] = {}  # the values that the visitor gave, by simulation
+        self._own_values: dict[int, float] = {}  # values that the visitor set, by simulation
         self._steppers: dict[str, Stepper] = {}  # by rule
         self._last: Simulation | None = None
-        self._path: tuple[int, ...] = ()  # of the node that is shown
+        self._path: tuple[int, ...] = ()  # to the node shown
         self._title, self._has_network = "", False
 
     def do(self, order: object) -> None:
-        """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
+        """Execute an order of the page; an error becomes a message to the page."""
         try:
             obey(self._orders, order, self._line is not None, "no search is open")
         except AzcoreError as error:
-            self._send({"what": "error", "says": str(error)})
+            self._send({"what": "error", "message": str(error)})
 
     def close(self) -> None:
-        """The search goes with the room."""
+        """Drop the search."""
         self._steppers = {}
 
     @property
     def _orders(self) -> Orders:
-        """What obeys each order; an attribute would keep the room alive, which holds a tree."""
+        """The function for each order; an attribute would keep the room and its tree alive."""
         return {
             "open": self._open,
             "jump": self._jump,
@@ -80,16 +79,18 @@ class Inside:
     # -- orders ---------------------------------------------------------------------------------
 
     def _open(self, order: Mapping[str, Any]) -> None:
-        """A position to search, and how; the first simulations are taken if `at` says so."""
+        """Open a position, and run the first `at` simulations, if the order has `at`."""
         name = text_of(order, "player", 1000)
         entry = self._shelf.entry(name)
         game, evaluator, _ = self._shelf.load(name)
         line = line_of_order(game, order)
         if line.is_over:
-            raise RefusedError("the game is over: there is nothing to search")
+            raise RefusedError("the game is over, so there is nothing to search")
         rule = _one_of(order, "rule", RULES, "puct")
         if rule == "gumbel" and self._gumbel is None:
-            raise RefusedError("Gumbel's search is offered by azcore command=web search=gumbel")
+            raise RefusedError(
+                "start the server with azcore command=web search=gumbel to use Gumbel's search"
+            )
         changes = Changes(
             network=_one_of(order, "network", NETWORK, "both"),
             noise=_one_of(order, "noise", NOISE, "none"),
@@ -101,8 +102,8 @@ class Inside:
         self._line, self._evaluator, self._changes = line, evaluator, changes
         self._rule, self._total = rule, total
         self._has_network = entry.group != "search"
-        self._title = f"{in_words(game.name, game.settings)} · {entry.player}"
-        self._told, self._path = {}, ()
+        self._title = f"{title_of_game(game.name, game.settings)} · {entry.player}"
+        self._own_values, self._path = {}, ()
         self._begin()
         self._step_to(at)
         self._show()
@@ -116,19 +117,22 @@ class Inside:
         if not isinstance(path, list) or any(type(action) is not int for action in path):
             raise RefusedError("a path must be a list of actions")
         if not has_node(self._stepper.search, 0, path):
-            raise RefusedError("the search has not been there yet")
+            raise RefusedError("the search has not reached this node yet")
         self._path = tuple(path)
         self._show()
 
     def _value(self, order: Mapping[str, Any]) -> None:
-        """The next simulation with a value that the visitor gives in place of the network's."""
+        """Run the next simulation with a value from the visitor instead of the network's."""
         value = order.get("value")
         if not (isinstance(value, int | float) and -1 <= value <= 1):
-            raise RefusedError("a value must be a number from -1, lost, to 1, won")
+            raise RefusedError("a value must be a number from -1 (lost) to 1 (won)")
         at = self._stepper.done + 1
         if at > self._total:
             raise RefusedError(f"all {self._total} simulations are done")
-        self._told = {**{n: v for n, v in self._told.items() if n < at}, at: float(value)}
+        self._own_values = {
+            **{n: v for n, v in self._own_values.items() if n < at},
+            at: float(value),
+        }
         self._step_to(at)
         self._show()
 
@@ -144,7 +148,7 @@ class Inside:
         return self._line.game
 
     def _begin(self) -> None:
-        """The search, and the other rule's on the same position, as far as it is offered."""
+        """Start the search, and a search by the other rule if it is available."""
         assert self._line is not None
         assert self._evaluator is not None
         usual = replace(
@@ -153,8 +157,8 @@ class Inside:
             leaves_per_tree=1,
             transpositions=False,
             stop_early=False,
-            solve=False,  # else a proven root takes no more simulations
-            proof_plies=0,  # and a decided leaf shows nothing below it
+            solve=False,  # else a search stops at a proven root
+            proof_plies=0,  # and shows nothing below a decided leaf
             forced_visits=0.0,
             root_temperature=1.0,
         )
@@ -168,12 +172,12 @@ class Inside:
         self._last = None
 
     def _step_to(self, at: int) -> None:
-        """Both searches at simulation `at`; backwards they begin anew, and go the same way."""
+        """Bring both searches to simulation `at`; going back restarts them."""
         if at < self._stepper.done:
             self._begin()
         for rule, stepper in self._steppers.items():
             while stepper.done < at:
-                value = self._told.get(stepper.done + 1)
+                value = self._own_values.get(stepper.done + 1)
                 if rule == self._rule and stepper.done == at - 1:
                     self._last = stepper.step(value)
                 else:
@@ -199,7 +203,7 @@ class Inside:
                 "rules": list(self._steppers),
                 "turns": self._changes.turns,
                 "hasNetwork": self._has_network and self._changes.network in ("both", "value"),
-                "told": self._stepper.done in self._told,
+                "isOwn": self._stepper.done in self._own_values,
                 "last": None if self._last is None else self._plain_simulation(self._last),
                 "node": self._plain_node(node, state),
                 "tree": self._tree(),
@@ -219,7 +223,7 @@ class Inside:
         return state
 
     def _texts(self, path: Sequence[int]) -> list[str]:
-        """Actions from the root as people write them."""
+        """Actions from the root in notation."""
         assert self._line is not None
         game, state, texts = self._game, self._line.state, []
         for action in path:
@@ -228,7 +232,7 @@ class Inside:
         return texts
 
     def _seat(self, path: Sequence[int]) -> str:
-        """The name of the player to move; of seat 0 where the game is over."""
+        """The name of the player to move; of seat 0 if the game is over."""
         state = self._state(path)
         game = self._game
         return game.seat_names[0 if game.is_terminal(state) else game.current_player(state)]
@@ -286,7 +290,7 @@ class Inside:
         }
 
     def _tree(self) -> Plain:
-        """The nodes with most visits and those of the last simulation, each below its parent."""
+        """The most visited nodes and those of the last simulation, each below its parent."""
         search = self._stepper.search
         lit = () if self._last is None else self._last.actions
         wanted = {lit[:depth] for depth in range(len(lit) + 1)} | {self._path, ()}
@@ -308,7 +312,7 @@ class Inside:
         nodes: Mapping[tuple[int, ...], NodeView],
         lit: tuple[int, ...],
     ) -> Plain:
-        """A node, which `edge` leads to, and the other `nodes` below it."""
+        """A node reached by `edge`, and the other `nodes` below it."""
         node = nodes[path]
         below = [e for e in node.edges if (*path, e.action) in nodes]
         hidden = sum(1 for e in node.edges if e.visits and (*path, e.action) not in nodes)
@@ -324,7 +328,7 @@ class Inside:
         }
 
     def _shares(self, stepper: Stepper) -> Plain:
-        """What a search has found: its choice, and the share of visits or of pi' by action."""
+        """The result of a search: its choice, and each action's share of the visits or of pi'."""
         assert self._line is not None
         result = stepper.search.result(0)
         order = result.ranked()
@@ -349,7 +353,7 @@ class Inside:
         }
 
     def _picture(self, node: NodeView, state: Any) -> str:
-        """The position of a node; the visits of its edges, and the next simulation's choice."""
+        """A node's position, with the visits of its edges and the next simulation's choice."""
         game = self._game
         board = game.board(state)
         layers = Layers()
@@ -366,7 +370,7 @@ class Inside:
 
 
 def _children(nodes: Mapping[tuple[int, ...], NodeView]) -> dict[tuple[int, ...], int]:
-    """The visits of tried edges that lead to none of the nodes, by path."""
+    """Visits of tried edges that lead to none of the drawn nodes, by path."""
     return {
         (*path, edge.action): edge.visits
         for path, node in nodes.items()

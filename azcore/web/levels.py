@@ -1,7 +1,7 @@
-"""How strongly the engine plays: one of five levels, or any number of simulations or seconds.
+"""How strongly the engine plays: at one of five levels, or with a number of simulations or seconds.
 
-A page names the strength of each seat as text: a level, `200` simulations, or `3s` a move. The
-levels are the same for every game; docs/experiments.md has matches between neighbouring ones.
+A page names the strength of each seat as text: a level, `200` simulations, or `3s` a move. All
+games have the same levels; docs/experiments.md has matches between neighbouring ones.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Way(NamedTuple):
     """How to choose moves.
 
     Args:
-        network: whether the player's network judges positions; else they are worth 0, and all moves
-            are alike.
-        simulations: of a move.
-        noise: of the policy, see `NoisyEvaluator`.
+        network: whether the player's network judges positions; else every position has value 0, and
+            all moves have equal priors.
+        simulations: the simulations per move.
+        noise: the policy's noise, see `NoisyEvaluator`.
     """
 
     network: bool
@@ -69,18 +69,18 @@ def level(name: str, has_network: bool) -> Way:
     return LEVELS[name].with_network if has_network else LEVELS[name].alone
 
 
-def levels_in_words(has_network: bool) -> list[tuple[str, str, str]]:
+def describe_levels(has_network: bool) -> list[tuple[str, str, str]]:
     """Name, title and description of each level, weakest first."""
     return [(name, LEVELS[name].title, level(name, has_network).words) for name in LEVELS]
 
 
 class Strength(NamedTuple):
-    """How a seat of the engine plays: as a level does, or within limits of the visitor's own.
+    """How a seat of the engine plays: at a level, or within the visitor's own limits.
 
     Args:
-        text: by which a page names it.
-        limits: of the search of a move.
-        way: that of the level; None: simulations or seconds.
+        text: its name in a page.
+        limits: the limits of the search of a move.
+        way: the level's way; None: simulations or seconds.
     """
 
     text: str
@@ -98,7 +98,7 @@ def strength(text: object, has_network: bool, most: int, most_seconds: float) ->
         most_seconds: the most seconds a move.
 
     Raises:
-        RefusedError: it names none.
+        RefusedError: the text names none.
     """
     text = text if isinstance(text, str) else str(text)
     if text in LEVELS:
@@ -120,8 +120,8 @@ def strength(text: object, has_network: bool, most: int, most_seconds: float) ->
 class NoisyEvaluator(Evaluator):
     """Adds Gumbel noise to the policy, times a scale.
 
-    With a scale of 1, the highest of the legal logits is a draw from the policy (Gumbel 1954), so
-    a search of one simulation plays it.
+    With a scale of 1, the highest legal logit is a draw from the policy (Gumbel 1954), and a search
+    of one simulation plays it.
     """
 
     def __init__(self, evaluator: Evaluator, scale: float) -> None:
@@ -135,25 +135,25 @@ class NoisyEvaluator(Evaluator):
 
 
 def evaluator_for(way: Way, game: Game, own: Evaluator, has_network: bool) -> Evaluator:
-    """What judges positions in this way.
+    """The evaluator for this way.
 
     Args:
-        way: of a level.
-        game: of the player.
-        own: the player's evaluator, at the pace that the server keeps.
-        has_network: whether that is a network; else it is uniform.
+        way: a level's way.
+        game: the player's game.
+        own: the player's evaluator, at the server's pace.
+        has_network: whether that is a network; else uniform.
     """
     evaluator = own if way.network or not has_network else UniformEvaluator(game)
     return NoisyEvaluator(evaluator, way.noise) if way.noise else evaluator
 
 
 def search_for(way: Way, search: SearchSettings) -> SearchSettings:
-    """The player's search in this way: a draw from the policy sees no wins that the rules prove."""
+    """The player's search for this way; one that draws from the policy ignores proven wins."""
     return replace(search, proof_plies=0) if way.noise == DRAWN else search
 
 
 def claims(checkpoint: Path) -> Mapping[str, str]:
-    """What levels with a network have scored in matches, by level; none where none were played.
+    """The match scores of levels with a network, by level; none without a table.
 
     A table `NAME.levels.csv` next to the checkpoint has a row for each match against the level
     below: `level,points,games`.

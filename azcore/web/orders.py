@@ -1,4 +1,4 @@
-"""Orders of a page: what every room reads from them."""
+"""Orders of a page: how every room reads them."""
 
 from __future__ import annotations
 
@@ -10,43 +10,45 @@ from azcore.errors import AzcoreError
 from azcore.game import Game
 from azcore.web.view import Plain
 
-LONGEST_TEXT = 200_000  # characters of a game or position that is pasted
+LONGEST_TEXT = 200_000  # characters of a pasted game or position
 
 Tell = Callable[[Plain], None]
-Later = Callable[[object], None]  # puts in line what `do` gets after the page's orders
-Orders = Mapping[str, Callable[[Mapping[str, Any]], None]]  # what obeys an order, by its name
+Later = Callable[[object], None]  # queues what `do` gets after the page's orders
+Orders = Mapping[
+    str, Callable[[Mapping[str, Any]], None]
+]  # the function for each order, by its name
 
 
 class RefusedError(AzcoreError):
-    """An order that cannot be obeyed, in words for the visitor."""
+    """An order that the room refuses; the message is for the visitor."""
 
 
 def obey(orders: Orders, order: object, is_open: bool, nothing: str) -> None:
-    """Obey an order of a page.
+    """Execute an order of a page.
 
     Args:
         orders: those that a room knows; `open` among them.
-        order: whatever the page sent.
-        is_open: whether others than `open` have a meaning.
-        nothing: what to say if they have none.
+        order: anything that the page sent.
+        is_open: whether orders other than `open` are valid.
+        nothing: the message if they are not.
 
     Raises:
-        RefusedError: there is no such order, or not now.
-        AzcoreError: it cannot be obeyed.
+        RefusedError: there is no such order, or it is not valid now.
+        AzcoreError: it fails.
     """
     name = order.get("do") if isinstance(order, dict) else None
     if not isinstance(order, dict) or not isinstance(name, str) or name not in orders:
-        raise RefusedError("the page sent an order that this server does not know")
+        raise RefusedError("this server does not know the page's order")
     if not is_open and name != "open":
         raise RefusedError(nothing)
     orders[name](order)
 
 
 def text_of(order: Mapping[str, Any], key: str, most: int) -> str:
-    """A text of an order.
+    """A text field of an order.
 
     Raises:
-        RefusedError: it is no text of 1 to `most` characters.
+        RefusedError: it is not a text of 1 to `most` characters.
     """
     value = order.get(key)
     if not isinstance(value, str) or not value or len(value) > most:
@@ -55,10 +57,10 @@ def text_of(order: Mapping[str, Any], key: str, most: int) -> str:
 
 
 def line_of_order(game: Game, order: Mapping[str, Any]) -> Line:
-    """A game by its start, if it is not the usual one, and its moves.
+    """A game from its start, if not the default one, and its moves.
 
     Raises:
-        AzcoreError: the start is no position, or a move is not legal in its place.
+        AzcoreError: the start is not a position, or a move is illegal.
     """
     start = text_of(order, "start", LONGEST_TEXT) if order.get("start") else None
     line = Line(game, start)

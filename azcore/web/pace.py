@@ -1,4 +1,4 @@
-"""How the page leaves a run beside it its share of the machine."""
+"""How the page shares the machine with a run."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import threading
 import time
 from collections.abc import Callable
 
-BURST = 2.0  # seconds: what the page may have saved up, so that a single move comes at once
-LONGEST_PAUSE = 3.0  # seconds: a longer debt, such as from compiling, is forgiven
-LOOK_AGAIN = 3.0  # seconds between two looks whether a run goes on
+BURST = 2.0  # seconds that an idle page may save up, so that a single move is fast
+LONGEST_PAUSE = 3.0  # seconds; longer debts, such as from compiling, are forgiven
+LOOK_AGAIN = 3.0  # seconds between two checks whether a run is active
 
 
 class Pace:
-    """Keeps the time of this process's threads within a share while a run goes on.
+    """Keeps this process's processor time within a share while a run is active.
 
-    A bucket of processor time fills at `share` times the number of cores and is emptied by whatever
-    the process does. When it is empty, `wait` pauses. Priorities alone are no such cap: they weigh
-    thread against thread, and visitors are many threads.
+    A bucket of processor time fills at `share` times the number of cores, and the process's work
+    drains it. While it is empty, `wait` pauses. Priorities cannot cap this: they weigh thread
+    against thread, and visitors are many threads.
 
     Args of the constructor:
-        share: of the processors' time, above 0, at most 1.
-        cores: of the machine.
-        goes_on: whether a run goes on here.
+        share: the share of the processors' time, above 0, at most 1.
+        cores: the machine's number of cores.
+        is_active: whether a run is active here.
     """
 
-    def __init__(self, share: float, cores: int, goes_on: Callable[[], bool]) -> None:
-        self._rate = share * cores  # seconds of processors a second
-        self._goes_on = goes_on
+    def __init__(self, share: float, cores: int, is_active: Callable[[], bool]) -> None:
+        self._rate = share * cores  # processor seconds per second
+        self._is_active = is_active
         self._saved = BURST * self._rate
         self._then, self._used = time.monotonic(), time.process_time()
         self._looked, self._found = -LOOK_AGAIN, False
@@ -34,11 +34,11 @@ class Pace:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the page has had its share, so that visitors wait for each other."""
+        """Whether the page has used up its share, so that visitors wait for each other."""
         return self._found and self._saved < 0
 
     def wait(self) -> None:
-        """Pause the calling thread for as long as the page has had more than its share."""
+        """Pause the calling thread while the page is over its share."""
         with self._lock:
             now, used = time.monotonic(), time.process_time()
             self._saved += self._rate * (now - self._then) - (used - self._used)
@@ -48,6 +48,6 @@ class Pace:
             if self._saved >= 0:
                 return
             if now - self._looked >= LOOK_AGAIN:
-                self._looked, self._found = now, self._goes_on()
+                self._looked, self._found = now, self._is_active()
             pause = -self._saved / self._rate if self._found else 0.0
         time.sleep(pause)

@@ -1,4 +1,4 @@
-"""A whole game judged: each position searched in turn, and what each move has given away."""
+"""Reviews a whole game: searches each position, and finds the mistakes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from azcore.web import view
 from azcore.web.orders import Later, Tell
 from azcore.web.view import Plain
 
-CHOICES = 2  # of a position: the best action, and the one besides it that might have been better
-MISTAKE = 0.1  # of the winning chance: a move that loses more is one
+CHOICES = 2  # of a position: the best action, and the best alternative
+MISTAKE = 0.1  # of the winning chance: a move that loses more is a mistake
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A search of a review that has ended; no page can send this."""
+    """A review's search has ended; no page can send this."""
 
     review: Review
     turn: int
@@ -28,24 +28,24 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Opinion:
-    """What a search says of a position, in the view of its player to move."""
+    """A search's judgement of a position, in the view of its player to move."""
 
     value: float  # in [-1, 1]
-    choices: tuple[Variation, ...] = ()  # the best two actions tried; none: the game is over
+    choices: tuple[Variation, ...] = ()  # the best two actions tried; none if the game is over
 
 
 class Review:
-    """Searches the positions of a game from the first to the last, and moves that someone tries.
+    """Searches the positions of a game from first to last, and moves that a visitor tries.
 
-    Called by one thread at a time. Each search ends with a `Judged` in `later`, which must come
-    back through `judge`.
+    One thread at a time calls it. Each search ends by passing a `Judged` to `later`, which must
+    come back through `judge`.
 
     Args of the constructor:
-        thinker: searches, for nobody else.
+        thinker: searches, for this review alone.
         line: the game.
-        simulations: of each position.
-        send: gives the page a message.
-        later: puts something in line.
+        simulations: the simulations per position.
+        send: sends the page a message.
+        later: queues something.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class Review:
         self.line = line
         self._thinker, self._simulations = thinker, simulations
         self._send, self._later = send, later
-        self.is_whole = True  # or it is there for moves that someone tries
-        self._at = 0  # the ply that is searched next
-        self._turn = 0  # counts searches, so that the end of an old one is known
+        self.is_whole = True  # else the review only judges moves that a visitor tries
+        self._at = 0  # the ply to search next
+        self._turn = 0  # counts searches, to recognise the end of an old one
         self._opinions: list[_Opinion] = []
         self._tried: tuple[int, int, float] | None = None  # a ply, an action, the chance before it
 
@@ -66,7 +66,7 @@ class Review:
         return len(self.line.actions)
 
     def go_on(self) -> None:
-        """Search the next position that is left."""
+        """Search the next position, if any is left."""
         if not self.is_whole:
             return
         while self._at <= self.most and _is_over(self.line, self._at):
@@ -75,7 +75,7 @@ class Review:
             self._search(up_to(self.line, self._at))
 
     def attempt(self, ply: int, action: int, chance: float) -> None:
-        """Judge another move in a position, where the best leaves a chance; the review waits."""
+        """Judge another move in a position whose best one leaves `chance`; the review waits."""
         game, line = self.line.game, up_to(self.line, ply)
         line.play(action)
         self._tried = ply, action, chance
@@ -102,7 +102,7 @@ class Review:
     def close(self) -> None:
         """Stop searching."""
         self._turn += 1
-        with contextlib.suppress(Exception):  # of a search that failed; the page was told
+        with contextlib.suppress(Exception):  # of a failed search; the page got the error
             self._thinker.stop()
 
     def _search(self, line: Line) -> None:
@@ -111,7 +111,7 @@ class Review:
         self._thinker.set_line(line)
 
         def failed(error: Exception) -> None:
-            send({"what": "error", "says": f"the review stopped: {error}"})
+            send({"what": "error", "message": f"the review stopped: {error}"})
 
         self._thinker.start(
             Limits(simulations=self._simulations),
@@ -121,7 +121,7 @@ class Review:
         )
 
     def _take(self, opinion: _Opinion) -> None:
-        """The opinion of the next position, and what all so far make of the moves."""
+        """Store the opinion of the next position, and send the values and mistakes so far."""
         self._opinions.append(opinion)
         ply, self._at = self._at, self._at + 1
         game, states = self.line.game, self.line.states
@@ -142,7 +142,7 @@ class Review:
         )
 
     def _with_what_followed(self) -> list[_Opinion]:
-        """The opinions, from the last to the first: a search may have missed what was played."""
+        """The opinions, corrected from last to first where a search underrated the move played."""
         game, states, known = self.line.game, self.line.states, list(self._opinions)
         for ply in reversed(range(len(known) - 1)):
             reached = _sign(game, states[ply], states[ply + 1]) * known[ply + 1].value
@@ -151,11 +151,11 @@ class Review:
         return known
 
     def _mistake(self, ply: int, before: _Opinion, after: _Opinion) -> Plain | None:
-        """What the move at a ply has given away; None: it was none of the mistakes."""
+        """The loss of the move at a ply; None: it was not a mistake."""
         game, states, action = self.line.game, self.line.states, self.line.actions[ply]
         sign = _sign(game, states[ply], states[ply + 1])
         better = next((choice for choice in before.choices if choice.action != action), None)
-        if better is None:  # it was the only one
+        if better is None:  # no alternative
             return None
         chance, left = (1 + better.value) / 2, (1 + sign * after.value) / 2
         if chance - left <= MISTAKE:
@@ -198,13 +198,13 @@ def _is_over(line: Line, ply: int) -> bool:
 
 
 def _result(game: Game, state: Any) -> float:
-    """Of a finished game, in the view of the seat that the state names."""
+    """The outcome of a finished game, in the view of the player of its last state."""
     outcome = float(game.outcome(state))
     return outcome if game.current_player(state) == 0 else -outcome
 
 
 def _sign(game: Game, before: Any, after: Any) -> int:
-    """1 or -1: converts a value after a move to the view of the player who made it."""
+    """1 or -1: converts a value after a move to the view of the player who moved."""
     return 1 if game.current_player(before) == game.current_player(after) else -1
 
 
@@ -214,6 +214,6 @@ def _opinion(thought: Thought) -> _Opinion:
 
 
 def _points(choice: Variation) -> float | None:
-    """By how many points the player who chooses it wins, as far as the network says."""
+    """By how many points the player wins with this choice, if the network predicts that."""
     seen = choice.prediction
     return None if seen is None or seen.score is None else float(seen.score)

@@ -1,4 +1,4 @@
-"""One visitor's game, and what each order of the page does to it."""
+"""One visitor's game, and the orders that change it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from azcore.web.levels import (
     DRAWN,
     Strength,
     Way,
+    describe_levels,
     evaluator_for,
-    levels_in_words,
     search_for,
     strength,
 )
@@ -41,18 +41,18 @@ from azcore.web.orders import (
     text_of,
 )
 from azcore.web.review import Judged, Review, up_to
-from azcore.web.shelf import Shelf, game_words, in_words
+from azcore.web.shelf import Shelf, describe_game, title_of_game
 
 LAYERS = ("none", "visits", "prior", "line", "owner")
-ROOT_ALONE = 0  # of what the network predicts: no action of it
-WATCHED = 1.2  # seconds a move at least, where the engine plays itself
+ROOT_ALONE = 0  # overlays that show the network's prediction, not an action
+WATCHED = 1.2  # least seconds a move when the engine plays itself
 MOST_REVIEWED = 800  # simulations of each position of a review; fewer if the engine has fewer
-SPARING = 8  # times as long between two reports, where the page has had its share of the machine
+SPARING = 8  # factor on the time between two reports when the page has used up its share
 
 
 @dataclass(frozen=True)
 class _Decided:
-    """The action that a search has chosen, None after a hint; no page can send this."""
+    """The action that a search chose, None after a hint; no page can send this."""
 
     turn: int
     action: int | None
@@ -65,17 +65,17 @@ class _Warm:
 class Room:
     """A game, its engine and what the visitor wants to see.
 
-    `do` is called by one thread at a time. The engine's thread calls `send`, and `later` with
-    what it has decided, which must come back through `do`. Before anything of the game changes,
-    `_stop` waits for that thread, so that a thought is never taken for one of another position.
+    One thread at a time calls `do`. The engine's thread calls `send`, and `later` with its
+    decision, which must come back through `do`. Before the game changes, `_stop` waits for that
+    thread, so that no result is applied to another position.
 
     Args of the constructor:
         shelf: the players.
         search: how engines search.
         engine: how engines think; the numbers of `settings` replace some of its own.
-        settings: of the page.
-        send: gives the page a message.
-        later: puts something in line behind the orders of the page.
+        settings: the page's settings.
+        send: sends the page a message.
+        later: queues something behind the page's orders.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Room:
         self._loaded: Loaded | None = None
         self._line: Line | None = None
         self._review: Review | None = None
-        self._ply = 0  # of the position that is shown
+        self._ply = 0  # of the position shown
         self._people: tuple[int, ...] = (0,)
         self._has_network = False
         self._strengths = [self._strength(str(settings.num_simulations))] * 2  # of the seats
@@ -109,14 +109,14 @@ class Room:
         self._values: dict[int, float] = {}  # of positions by ply, view of seat 0
         self._flip = self._letters = self._analyses = False
         self._layer = "visits"
-        self._is_paused = False  # where nobody plays
-        self._hurry = threading.Event()  # ends the wait before a move that nobody waits for
-        self._turn = 0  # counts searches, so that the answer of an old one is known
-        self._hints = False  # whether the search is one that the visitor asked for
+        self._is_paused = False  # when nobody plays
+        self._hurry = threading.Event()  # ends the wait before a move that no person waits for
+        self._turn = 0  # counts searches, to recognise the answer of an old one
+        self._hints = False  # whether the visitor asked for the search
         self._shown: Thought | None = None
 
     def do(self, order: object) -> None:
-        """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
+        """Execute an order of the page; an error becomes a message to the page."""
         try:
             if isinstance(order, _Decided):
                 self._decided(order)
@@ -128,16 +128,16 @@ class Room:
             else:
                 obey(self._orders, order, self._thinker is not None, "no game is open")
         except AzcoreError as error:
-            self._send({"what": "error", "says": str(error)})
+            self._send({"what": "error", "message": str(error)})
 
     def close(self) -> None:
-        """Stop thinking; the trees go with the room."""
+        """Stop thinking and drop the trees."""
         self._stop()
         self._end_review()
 
     @property
     def _orders(self) -> Orders:
-        """What obeys each order; an attribute would keep the room alive, which holds a tree."""
+        """The function for each order; an attribute would keep the room and its tree alive."""
         return {
             "open": self._open,
             "play": self._play,
@@ -160,10 +160,10 @@ class Room:
     # -- orders ---------------------------------------------------------------------------------
 
     def _open(self, order: Mapping[str, Any]) -> None:
-        """Start a game, or resume one that the page holds: start, moves, ply, resignation."""
+        """Start a game, or restore one from the page: start, moves, ply, resignation."""
         name = text_of(order, "player", 1000)
         entry = self._shelf.entry(name)
-        self._send({"what": "busy", "says": f"loading {entry.title}"})
+        self._send({"what": "busy", "message": f"loading {entry.title}"})
         loaded = self._shelf.load(name)
         game, _, predictor = loaded
         thinker = self._thinker_of(loaded, self._engine)
@@ -183,14 +183,14 @@ class Room:
             {
                 "what": "opened",
                 "player": name,
-                "title": in_words(game.name, game.settings),
-                "settings": game_words(game),
+                "title": title_of_game(game.name, game.settings),
+                "settings": describe_game(game),
                 "who": entry.player,
                 "seats": list(game.seat_names),
                 "colours": view.colours(game),
                 "formats": list(formats_of(game)),
                 "predicts": sorted(predictor.predicts) if predictor is not None else [],
-                "levels": levels_in_words(self._has_network),
+                "levels": describe_levels(self._has_network),
                 "hasBoard": game.has_board,
                 "warm": self._shelf.is_warm(loaded),
             }
@@ -211,7 +211,7 @@ class Room:
         )
 
     def _warm(self, loaded: Loaded) -> None:
-        """Search once for nobody, so that a player's first answer waits for no compiling."""
+        """Search once in advance, so that a player's first move need not wait for compilation."""
         if self._shelf.is_warm(loaded):
             return
         few = 2 * self._engine.leaves_per_tree
@@ -224,15 +224,15 @@ class Room:
         self._shelf.warm(loaded, search, lambda: later(_Warm()))
 
     def _play(self, order: Mapping[str, Any]) -> None:
-        if order.get("ply") != self._ply:  # a click on a picture that has changed since
+        if order.get("ply") != self._ply:  # a click on an outdated picture
             return
         line, game = self._here(), self._game
         if self._resigned is not None and self._at_end:
-            raise RefusedError("the game is over: take a move back or begin a new game")
+            raise RefusedError("the game is over; take a move back or start a new game")
         if not self._may_move():
             raise RefusedError("it is the engine's turn")
         if line.is_over:
-            raise RefusedError("the game is over: take a move back or begin a new game")
+            raise RefusedError("the game is over; take a move back or start a new game")
         action = order.get("action")
         if type(action) is not int:
             raise RefusedError(f"an action must be a whole number, got {str(action)[:40]!r}")
@@ -247,16 +247,16 @@ class Room:
         self._show()
 
     def _undo(self, _: Mapping[str, Any]) -> None:
-        """Take back a resignation, or to the last position in which a person had to move."""
+        """Take back a resignation, or the moves since a person's last decision."""
         if not self._at_end:
-            raise RefusedError("only the last move can be taken back: go to the last position")
+            raise RefusedError("only the last move can be taken back; go to the last position")
         line = self._here()
         if self._resigned is not None:
             self._keep(line)
             self._show()
             return
         if not line.actions:
-            raise RefusedError("there is nothing to take back")
+            raise RefusedError("there is no move to take back")
         line.undo()
         while line.actions and self._people and line.player not in self._people:
             line.undo()
@@ -281,16 +281,16 @@ class Room:
         self._show()
 
     def _set_view(self, order: Mapping[str, Any]) -> None:
-        """How the board is seen: from which side, with what drawn over it."""
+        """Set the side from which the page shows the board, and the overlay."""
         layer = order.get("layer", self._layer)
         if layer not in LAYERS:
-            raise RefusedError(f"a layer must be one of {', '.join(LAYERS)}")
+            raise RefusedError(f"layer must be one of {', '.join(LAYERS)}")
         self._layer = layer
         self._flip = bool(order.get("flip", self._flip))
         self._letters = bool(order.get("letters", self._letters))
 
     def _strengths_of(self, order: Mapping[str, Any], has_network: bool) -> list[Strength]:
-        """Those of an order, one for each seat; without any, as before."""
+        """The strengths in an order, one for each seat; without any, the current ones."""
         texts = order.get("strengths") or [strength.text for strength in self._strengths]
         if not isinstance(texts, list) or len(texts) != 2:
             raise RefusedError(f"strengths must be two texts, got {str(texts)[:40]!r}")
@@ -302,7 +302,7 @@ class Room:
 
     @property
     def _simulations(self) -> int:
-        """Of a hint, and of each position of a review: those of the stronger seat, or the usual."""
+        """For a hint or a position of a review: those of the stronger seat, or the default."""
         numbers = [strength.limits.simulations or 0 for strength in self._strengths]
         return max(self._settings.num_simulations, *numbers)
 
@@ -315,7 +315,7 @@ class Room:
         if self._here().is_over:
             raise RefusedError("the game is over")
         if self._is_engines_turn():
-            raise RefusedError("a hint comes when it is your turn")
+            raise RefusedError("a hint is available only on your turn")
         self._begin("hint")
 
     def _point(self, order: Mapping[str, Any]) -> None:
@@ -339,12 +339,12 @@ class Room:
         self._show()
 
     def _begin_review(self, order: Mapping[str, Any]) -> None:
-        """Search every position of the game, one after the other, or end that."""
+        """Start or stop a review of every position of the game."""
         self._end_review()
         if not order.get("on", True):
             return
         if not self._whole.actions:
-            raise RefusedError("there is no move to review")
+            raise RefusedError("there are no moves to review")
         self._review = self._new_review()
         self._review.go_on()
 
@@ -366,14 +366,14 @@ class Room:
         self._review = None
 
     def _try(self, order: Mapping[str, Any]) -> None:
-        """Judge a move that the visitor would have made; the game stays as it is."""
+        """Judge a move that the visitor would have played; the game does not change."""
         ply, action = _ply(order.get("ply"), self._whole), order.get("action")
         chance = order.get("chance")
         if not isinstance(chance, int | float) or not 0 <= chance <= 1:
             raise RefusedError(f"chance must be 0 to 1, got {str(chance)[:40]}")
         state = self._whole.states[ply]
         if type(action) is not int or self._game.is_terminal(state):
-            raise RefusedError(f"no action {str(action)[:40]!r} can be tried there")
+            raise RefusedError(f"action {str(action)[:40]!r} is not legal there")
         action = require_legal(self._game, state, action)
         if self._review is None:
             self._review = self._new_review()
@@ -381,14 +381,14 @@ class Room:
         self._review.attempt(ply, action, float(chance))
 
     def _why(self, order: Mapping[str, Any]) -> None:
-        """Show the position after some moves of a line that the game did not take."""
+        """Show the position after some moves of a variation."""
         ply, actions = _ply(order.get("ply"), self._whole), order.get("actions")
         if not isinstance(actions, list) or len(actions) > view.PLIES:
-            raise RefusedError(f"actions must be a list of at most {view.PLIES}")
+            raise RefusedError(f"actions must be a list of at most {view.PLIES} actions")
         line = up_to(self._whole, ply)
         for action in actions:
             if type(action) is not int or line.is_over:
-                raise RefusedError(f"no action {str(action)[:40]!r} can follow there")
+                raise RefusedError(f"action {str(action)[:40]!r} is not legal there")
             line.play(require_legal(self._game, line.state, action))
         self._stop()
         shown = view.position(self._game, line, flip=self._flip, letters=self._letters)
@@ -396,12 +396,12 @@ class Room:
         self._send({"what": "why", **shown, "ply": ply, "texts": texts})
 
     def _load(self, order: Mapping[str, Any]) -> None:
-        """A pasted game or position, whatever its format."""
+        """Load a pasted game or position in any format."""
         text = text_of(order, "text", LONGEST_TEXT).strip()
         line, fault = _read(self._game, text)
         self._take(line, len(line.actions))
         if fault is not None:
-            self._send({"what": "error", "says": f"read up to a fault: {fault}"})
+            self._send({"what": "error", "message": f"read up to an error: {fault}"})
 
     def _save(self, order: Mapping[str, Any]) -> None:
         game, line = self._game, self._whole
@@ -421,11 +421,11 @@ class Room:
         self._send({"what": "file", "name": f"{game.name}{form.suffix}", "text": text})
 
     def _decided(self, decided: _Decided) -> None:
-        """The engine has made up its mind; played if nothing happened since."""
+        """Play the engine's decision, unless the game has changed since."""
         if decided.turn != self._turn:
             return
         if decided.action is None:
-            self._think()  # on, if that is wanted
+            self._think()  # resume the analysis, if it is on
             return
         line = self._here()
         line.play(decided.action)
@@ -449,18 +449,18 @@ class Room:
         return self._ply == len(self._whole.actions)
 
     def _here(self) -> Line:
-        """The line up to the position that is shown, as a copy."""
+        """The line up to the position shown, as a copy."""
         return up_to(self._whole, self._ply)
 
     def _take(self, line: Line, ply: int, resigned: int | None = None) -> None:
-        """Another game from now on."""
+        """Replace the game."""
         self.close()
         self._line, self._ply = line, ply
         self._values, self._resigned = {}, resigned
         self._show()
 
     def _keep(self, line: Line) -> None:
-        """The game goes on from a position, perhaps an earlier one."""
+        """Continue the game from a position, perhaps an earlier one."""
         self._stop()
         same = shared_plies(self._whole.actions, line.actions)
         if same < max(len(line.actions), len(self._whole.actions)):
@@ -469,7 +469,7 @@ class Room:
         self._line, self._ply, self._resigned = line, len(line.actions), None
 
     def _may_move(self) -> bool:
-        """Whether a person may move here: on their turn, and anywhere in the past."""
+        """Whether a person may move here: on their turn, and in any past position."""
         return not self._is_engines_turn() and not (self._is_paused and self._at_end)
 
     def _is_engines_turn(self) -> bool:
@@ -519,7 +519,7 @@ class Room:
         )
 
     def _known_values(self) -> list[float | None]:
-        """The value of each position, as far as it is known; of the last by the result."""
+        """The known value of each position; the result is that of the last."""
         line = self._whole
         values = [self._values.get(ply) for ply in range(len(line.actions) + 1)]
         if self._resigned is not None:
@@ -529,7 +529,7 @@ class Room:
         return values
 
     def _think(self) -> None:
-        """Whatever the engine has to do in this position."""
+        """Start the engine if it has something to do in this position."""
         if self._is_engines_turn():
             self._begin("move")
         elif self._analyses and not self._here().is_over:
@@ -541,7 +541,7 @@ class Room:
         self._turn += 1
         self._hurry.set()
         for thinker in filter(None, (self._thinker, *self._noisy.values())):
-            with contextlib.suppress(Exception):  # of a search that failed; the page was told
+            with contextlib.suppress(Exception):  # of a failed search; the page got the error
                 thinker.stop()
 
     def _begin(self, purpose: str) -> None:
@@ -562,7 +562,7 @@ class Room:
         predicts = () if thinker.predictor is None else thinker.predictor.predicts
         thinker.set_line(line)
         if way is not None:
-            thinker.forget()  # a level is as strong as stated, whatever was searched before
+            thinker.forget()  # earlier searches must not strengthen a level
 
         def report(thought: Thought) -> None:
             if way is None or way.noise < DRAWN:
@@ -571,7 +571,7 @@ class Room:
         def done(thought: Thought) -> None:
             report(thought)
             best = thought.best
-            if watches:  # at a pace that one can follow
+            if watches:  # slow enough to follow
                 hurry.wait(max(0.0, began + WATCHED - time.monotonic()))
             if purpose == "move" and best is not None:
                 self._later(_Decided(turn, best.action))
@@ -579,11 +579,11 @@ class Room:
                 self._later(_Decided(turn, None))
 
         def failed(error: Exception) -> None:
-            self._send({"what": "error", "says": f"the engine stopped: {error}"})
+            self._send({"what": "error", "message": f"the engine stopped: {error}"})
 
         rest = self._settings.report_seconds
         if self._shelf.pace is not None and self._shelf.pace.is_behind:
-            rest *= SPARING  # simulations for all come first
+            rest *= SPARING  # everyone's simulations take priority
         thinker.start(
             limits,
             on_report=report,
@@ -594,7 +594,7 @@ class Room:
         )
 
     def _thinker_for(self, way: Way | None) -> Thinker:
-        """What searches in this way; levels that change the policy have trees of their own."""
+        """The thinker for this strength; levels that change the policy have their own trees."""
         assert self._thinker is not None
         assert self._loaded is not None
         if way is None or not way.noise:
@@ -610,14 +610,14 @@ class Room:
         return self._noisy[way]
 
     def _report(self, thought: Thought, turn: int) -> None:
-        """Show a thought; on the engine's thread, which `_stop` waits for."""
+        """Show the state of a search; on the engine's thread, which `_stop` waits for."""
         if turn != self._turn:
             return
         self._shown = thought
         self._send_thought(thought)
 
     def _send_thought(self, thought: Thought) -> None:
-        # What the engine thinks about its own move would give it away.
+        # The engine's thoughts would give away its own move.
         is_asked = self._hints or self._analyses
         layer = self._layer if is_asked else "none"
         plain = view.thought(self._game, thought, layer=layer, flip=self._flip)
@@ -626,13 +626,13 @@ class Room:
 
 
 def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
-    """A line from a position or from a game in any of the game's formats; a fault that ends it.
+    """A line from a position or from a game in any format; the error that ended it, if any.
 
     Raises:
         RefusedError: it is neither.
     """
     if not text:
-        raise RefusedError("there is no text to read")
+        raise RefusedError("the text is empty")
     try:
         given = read_position(game, text)
         return _line(game, given.text, given.actions), None
@@ -650,7 +650,7 @@ def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
             return _line(game, found.start_text, found.actions), fault
         except AzcoreError as error:
             why.append(f"as {name.upper()}: {error}")
-    raise RefusedError("this text cannot be read; " + "; ".join(why))
+    raise RefusedError("cannot read this text; " + "; ".join(why))
 
 
 def _line(game: Game, start: str | None, actions: Sequence[int]) -> Line:

@@ -1,7 +1,7 @@
-"""The runs of a folder as the page watches them: finished, going on, or a stranger's.
+"""The runs of a folder for the page to watch: finished, active, or a stranger's.
 
-Everything is read from the run directory, and only when its tables have changed, so that watching
-costs a run nothing.
+It reads the run directory alone, and only when its tables have changed, so that watching costs a
+run nothing.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from azcore.report.tables import (
     slowest_first,
     thinned,
 )
-from azcore.storage.changes import changes_in_words
+from azcore.storage.changes import describe_changes
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import NOTES, notes_in, own_settings
 from azcore.web.orders import RefusedError
-from azcore.web.shelf import MOST_RUNS, in_words, player_of
+from azcore.web.shelf import MOST_RUNS, player_of, title_of_game
 from azcore.web.view import Plain
 
 AXES = ("seconds", "step", "games", "evaluations")
-MOST_POINTS = 300  # of a curve on the page
+MOST_POINTS = 300  # points of a curve on the page
 MOST_MEMBERS = 20  # of self-play, on the page
 MOST_KEPT = 64  # runs, or reports, in memory
 MOST_FILMED = 8  # runs whose games are in memory
-SHARE = 0.01  # of a core's time that is spent on showing a run that goes on
-LONGEST_REST = 30.0  # seconds until it is read again, such as after its rules were compiled
+SHARE = 0.01  # of a core's time, to show an active run
+LONGEST_REST = 30.0  # seconds before the next read, such as after compiling its rules
 
 
 class Runs:
@@ -64,11 +64,11 @@ class Runs:
         self._games = Kept(self._filmed, MOST_FILMED)
 
     def listed(self) -> list[Plain]:
-        """A few words on each run, the newest first."""
+        """A summary of each run, newest first."""
         return [self._listed(name) for name in self._names()]
 
     def curves(self, name: str) -> Plain:
-        """The numbers of a run: its axes, curves, ratings and what looks wrong.
+        """A run's numbers: its axes, curves, ratings and warnings.
 
         Raises:
             RefusedError: there is no such run.
@@ -87,7 +87,7 @@ class Runs:
         return page
 
     def games(self, name: str) -> Plain:
-        """The first game of a run and the latest, to be stepped through together.
+        """The first game of a run and the latest, to step through together.
 
         Raises:
             RefusedError: there is no such run.
@@ -124,7 +124,7 @@ class Runs:
                 raise RefusedError(str(error)) from error
 
     def _names(self) -> list[str]:
-        """Runs with a table or that have just begun, the newest first, and stories that ship."""
+        """Runs with a table or that have just begun, newest first, then shipped stories."""
         found = {}
         for table in ("config.yaml", "metrics.csv"):
             for path in self._folder.glob(f"**/{table}"):
@@ -133,7 +133,7 @@ class Runs:
                     continue
                 if table == "config.yaml" and not RunDirectory(run).is_in_use:
                     continue
-                with contextlib.suppress(OSError):  # it has just been removed
+                with contextlib.suppress(OSError):  # just removed
                     found[str(run.relative_to(self._folder))] = path.stat().st_mtime
         own = sorted(found, key=lambda name: -found[name])[:MOST_RUNS]
         return [*own, *named_stories()]
@@ -149,9 +149,9 @@ class Runs:
 
     def _listed(self, name: str) -> Plain:
         run = self._at(name)
-        goes_on = run.is_in_use
-        progress = run.read_progress() if goes_on else None
-        there = {"name": name, "age": _age(run), "goesOn": goes_on, "progress": progress}
+        is_active = run.is_in_use
+        progress = run.read_progress() if is_active else None
+        there = {"name": name, "age": _age(run), "isActive": is_active, "progress": progress}
         try:
             curves = self._curves.of(run)
         except RefusedError as error:
@@ -169,14 +169,14 @@ class Runs:
 
 
 class Kept:
-    """What a function makes of runs, made again when a run's tables have changed.
+    """Caches a function's result for each run until the run's tables change.
 
-    That a run cannot be read is kept, too.
+    It caches a failure to read, too.
 
     It takes at most `SHARE` of a core's time for each run, however short the run's generations are.
 
     Args of the constructor:
-        make: called by one thread at a time.
+        make: the function, called by one thread at a time.
         most: runs in memory.
     """
 
@@ -186,7 +186,7 @@ class Kept:
         self._lock = threading.Lock()
 
     def of(self, run: RunDirectory) -> Any:
-        """What the function makes of a run.
+        """The function's result for a run.
 
         Raises:
             RefusedError: the run cannot be read.
@@ -214,7 +214,7 @@ class Kept:
 class _Made(NamedTuple):
     what: Any
     stamp: object  # of the tables that it was made of
-    until: float  # on the monotonic clock: it is not made again before
+    until: float  # on the monotonic clock: no update before it
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
@@ -243,7 +243,7 @@ def _settings(run: RunDirectory) -> Plain:
 def _title(own: Plain) -> str:
     game = own.get("game", {})
     settings = dict(game) if isinstance(game, dict) else {"name": game}
-    title = in_words(str(settings.pop("name", "unknown game")), settings)
+    title = title_of_game(str(settings.pop("name", "unknown game")), settings)
     written = notes_in(own.get(NOTES))
     tags = ", ".join(written.get("tags", []))
     return ", ".join(filter(None, (title, written.get("name"), tags and f"[{tags}]")))
@@ -258,22 +258,26 @@ def _curves(run: RunDirectory) -> Plain:
     shown = [chart for chart in CHARTS if _has_numbers(chart.series, drawn)]
     return {
         "title": _title(own),
-        "changed": changes_in_words(own),
+        "changed": describe_changes(own),
         "x": {axis: [cell(row, axis) for row in drawn] for axis in AXES},
         "columns": columns_of(drawn, shown),
         "charts": [
-            {**chart_data(chart, {}), "section": SECTIONS[chart.section], "says": chart.explanation}
+            {
+                **chart_data(chart, {}),
+                "section": SECTIONS[chart.section],
+                "explanation": chart.explanation,
+            }
             for chart in shown
         ],
         "rating": rating_curve(matches, metrics, ratings),
-        "measured": measured_by(matches) if matches else "No match has been played yet.",
+        "measured": measured_by(matches) if matches else "No matches yet.",
         "members": _members(run),
         "findings": list(findings([numbers_of(row) for row in metrics[-HISTORY:]]).values()),
     }
 
 
 def _members(run: RunDirectory) -> list[Plain]:
-    """The processes or actors of self-play in the latest generation, the slowest first."""
+    """The processes or actors of self-play in the latest generation, slowest first."""
     numbers = ("games_per_s", "evaluations_per_s", "version_lag", "restarts")
     return [
         {"member": row.get("member", "")[:80], **{name: cell(row, name) for name in numbers}}

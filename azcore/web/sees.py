@@ -1,4 +1,4 @@
-"""What the network sees of a position, and what symmetries do: a visitor's room of `/sees`."""
+"""The page `/sees`: what the network sees of a position, and the game's symmetries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from azcore.game.symmetries import SymmetryTables, symmetry_names
 from azcore.pictures import draw, draw_plane
 from azcore.search.evaluators import Evaluator
 from azcore.web.orders import Orders, RefusedError, Tell, line_of_order, obey, text_of
-from azcore.web.shelf import Shelf, in_words
+from azcore.web.shelf import Shelf, title_of_game
 from azcore.web.view import Plain
 
 NOW = "Now"  # the head of planes whose name has no comma
@@ -23,11 +23,11 @@ NOW = "Now"  # the head of planes whose name has no comma
 class Sees:
     """The planes of one position.
 
-    `do` is called by one thread at a time; `send` gives the page a message.
+    One thread at a time calls `do`.
 
     Args of the constructor:
         shelf: the players.
-        send: gives the page a message.
+        send: sends the page a message.
     """
 
     def __init__(self, *, shelf: Shelf, send: Tell) -> None:
@@ -37,18 +37,18 @@ class Sees:
         self._title = ""
 
     def do(self, order: object) -> None:
-        """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
+        """Execute an order of the page; an error becomes a message to the page."""
         try:
             obey(self._orders, order, self._line is not None, "no position is open")
         except AzcoreError as error:
-            self._send({"what": "error", "says": str(error)})
+            self._send({"what": "error", "message": str(error)})
 
     def close(self) -> None:
-        """Nothing goes on here."""
+        """Nothing runs in the background."""
 
     @property
     def _orders(self) -> Orders:
-        """What obeys each order; an attribute would keep the room alive, which holds a tree."""
+        """The function for each order; an attribute would keep the room and its tree alive."""
         return {"open": self._open, "turn": self._turn}
 
     def _open(self, order: Mapping[str, Any]) -> None:
@@ -57,7 +57,7 @@ class Sees:
         game, evaluator, _ = self._shelf.load(name)
         self._line = line_of_order(game, order)
         self._evaluator = None if entry.group == "search" else evaluator
-        self._title = f"{in_words(game.name, game.settings)} · {entry.player}"
+        self._title = f"{title_of_game(game.name, game.settings)} · {entry.player}"
         self._turn({"symmetry": 0, **order})
 
     def _turn(self, order: Mapping[str, Any]) -> None:
@@ -89,7 +89,7 @@ class Sees:
     def _views(
         self, game: Game, state: Any, tables: SymmetryTables, names: list[str]
     ) -> list[Plain]:
-        """What the network says of the position through each symmetry; its moves turned back."""
+        """The network's output through each symmetry, with moves mapped back."""
         if self._evaluator is None or game.is_terminal(state):
             return []
         which = np.arange(len(tables))
@@ -114,7 +114,7 @@ class Sees:
 
 
 def sections(game: Game, observation: FloatArray) -> list[Plain]:
-    """The planes as pictures in the parts that their names tell, those of zeros by name alone."""
+    """Pictures of the planes, grouped by name; planes of zeros by name alone."""
     names = game.plane_names or [f"plane {i}" for i in range(len(observation))]
     found: dict[str, Plain] = {}
     for number, (name, plane) in enumerate(zip(names, observation, strict=True)):

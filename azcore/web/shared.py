@@ -1,4 +1,4 @@
-"""One network for many visitors: their searches meet in its batches."""
+"""One network for many visitors: it evaluates their searches in shared batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from azcore.web.pace import Pace
 
 
 class _Request:
-    """Observations of one thread, and what became of them."""
+    """Observations of one thread, and their evaluation."""
 
     def __init__(self, observations: ByteArray) -> None:
         self.observations = observations
@@ -21,14 +21,14 @@ class _Request:
 
 
 class SharedEvaluator(Evaluator):
-    """May be called by many threads at once; whoever comes first evaluates for all that wait.
+    """An evaluator for many threads: the first free caller evaluates the whole queue.
 
-    While one thread evaluates, others queue up, and the next batch is all of theirs. So a batch
-    grows with the visitors, and nobody waits on purpose.
+    While one thread evaluates, others queue up for the next batch. So a batch grows with the number
+    of visitors, and nobody waits on purpose.
 
     Args of the constructor:
         evaluator: called by one thread at a time.
-        pace: of the page; None: as fast as it can.
+        pace: the page's pace; None: as fast as it can.
     """
 
     def __init__(self, evaluator: Evaluator, pace: Pace | None = None) -> None:
@@ -52,14 +52,14 @@ class SharedEvaluator(Evaluator):
 
     def _evaluate_waiting(self) -> None:
         if self._pace is not None:
-            self._pace.wait()  # others join the batch meanwhile
+            self._pace.wait()  # others join the queue meanwhile
         with self._queue:
             batch, self._waiting = self._waiting, []
         self.batches += 1
         try:
             whole = np.concatenate([request.observations for request in batch])
             logits, values = self._evaluator.evaluate(whole)
-        except Exception as error:  # each visitor is told
+        except Exception as error:  # each visitor gets the error
             for request in batch:
                 request.error = error
             return

@@ -1,4 +1,4 @@
-"""Who can be played: shipped networks, checkpoints of runs, and search without a network."""
+"""The players: shipped networks, checkpoints of runs, and search without a network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from azcore.web.pace import Pace
 from azcore.web.shared import SharedEvaluator
 
 NO_NETWORK = "search/"  # before a game's name: search without a network
-OF_RUN = "runs/"  # before a run's name in the folder of runs, whatever that is called
+OF_RUN = "runs/"  # before the name of a run in the folder of runs, whatever the folder's name
 MOST_RUNS = 40  # the newest
 MOST_LOADED = 8  # networks in memory
 
@@ -38,17 +38,17 @@ class Entry:
     """One player.
 
     Args:
-        name: by which the page asks for it.
+        name: its name in the page.
         game: the game's name.
-        title: of the game, with its settings.
-        player: what plays.
+        title: the game's title, with its settings.
+        player: its title.
         group: `shipped`, `runs` or `search`.
-        run: of which it is a checkpoint; empty: of none.
-        step: optimizer steps of the checkpoint; None: it is of no run.
-        seconds: how long the run had been going on; None: its table does not say.
-        settings: of the game, where they are not its usual ones.
-        summary: of the rules.
-        claims: what its levels have scored, by level.
+        run: whose checkpoint it is; empty: none.
+        step: optimizer steps of the checkpoint; None: not from a run.
+        seconds: duration of the run until then; None: not in its table.
+        settings: the game's settings, where they differ from the defaults.
+        summary: the summary of the rules.
+        claims: the scores of its levels, by level.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Shelf:
     """Lists players and loads them; for several threads.
 
     Attributes:
-        pace: at which all networks together evaluate; None: as fast as they can.
+        pace: the pace of all evaluations together; None: unlimited.
 
     Args of the constructor:
         load: loads a checkpoint, named as in `checkpoint=`, or None and a game without a network.
@@ -93,13 +93,13 @@ class Shelf:
         self._warmth = threading.Lock()  # of both
 
     def entries(self) -> list[Entry]:
-        """Everyone there is now; what cannot be read is left out."""
+        """All players; skips what it cannot read."""
         found = [*self._shipped(), *self._of_runs(), *self._without_network()]
         self._entries = {entry.name: entry for entry in found}
         return found
 
     def entry(self, name: str) -> Entry:
-        """The player of a name.
+        """The player with this name.
 
         Raises:
             SettingError: there is none.
@@ -109,7 +109,7 @@ class Shelf:
             self.entries()
             found = self._entries.get(name)
         if found is None:
-            raise SettingError(f"there is no player named {name[:80]!r} here any more")
+            raise SettingError(f"there is no player named {name[:80]!r}; it may have been removed")
         return found
 
     def load(self, name: str) -> Loaded:
@@ -133,11 +133,11 @@ class Shelf:
             return self._loaded[key]
 
     def is_warm(self, loaded: Loaded) -> bool:
-        """Whether a search with it has ended, so that nothing is left to compile."""
+        """Whether a search of this player has ended, so that everything is compiled."""
         return loaded.evaluator in self._warm
 
     def warm(self, loaded: Loaded, search: Callable[[], None], then: Callable[[], None]) -> None:
-        """Search with it on a thread of its own, once for all who ask, and tell each of them."""
+        """Search once on a separate thread for all who ask, then call each of their functions."""
         evaluator = loaded.evaluator
         with self._warmth:
             waiting = self._warming.setdefault(evaluator, [])
@@ -146,13 +146,13 @@ class Shelf:
                 return
 
         def work() -> None:
-            with contextlib.suppress(Exception):  # the first true search will tell the page
+            with contextlib.suppress(Exception):  # the next search will report the error
                 search()
             with self._warmth:
                 self._warm.add(evaluator)
-                told = self._warming.pop(evaluator)
-            for tell in told:
-                tell()
+                waiters = self._warming.pop(evaluator)
+            for notify in waiters:
+                notify()
 
         threading.Thread(target=work, daemon=True).start()
 
@@ -163,24 +163,24 @@ class Shelf:
             AzcoreError: there is no such player, or no picture of its game.
         """
         entry = self.entry(name)
-        if entry.group == "runs":  # settings of strangers
-            raise SettingError(f"{name[:80]!r} is a run, which has no picture")
+        if entry.group == "runs":  # a stranger's settings
+            raise SettingError(f"{name[:80]!r} is a run, and runs have no pictures")
         game = unprepared(entry.game, **entry.settings)
         with game_faults():
             return draw(game, game.initial_state()).svg
 
     def _age(self, entry: Entry) -> float:
-        """When its file was written, since a run writes its last checkpoint again and again."""
+        """When its file was written: a run rewrites its last checkpoint."""
         if entry.group != "runs":
             return 0.0
         run, _, stem = self._path_of(entry.name).rpartition("@")
         try:
             return (RunDirectory(Path(run)).checkpoints / f"{stem}.ckpt").stat().st_mtime
         except OSError as error:
-            raise SettingError(f"{entry.name} is not there any more") from error
+            raise SettingError(f"{entry.name} no longer exists") from error
 
     def _path_of(self, name: str) -> str:
-        """The checkpoint of a run, as `checkpoint=` has it, by the name of its player."""
+        """The checkpoint of a run, as `checkpoint=` takes it, by its player's name."""
         text = name.removeprefix(OF_RUN)
         story = in_place_of_story(text)
         return str(self._runs / text) if story == text else story
@@ -197,7 +197,7 @@ class Shelf:
         return found
 
     def _of_runs(self) -> list[Entry]:
-        """The last checkpoint of each run and those that were rated, newest run first; stories."""
+        """The last checkpoint and the rated ones of each run, newest run first; stories."""
         written = {path: _written(path) for path in self._runs.glob("**/checkpoints/last.ckpt")}
         there = {path: when for path, when in written.items() if when is not None}
         read = {}
@@ -254,7 +254,7 @@ class Shelf:
                 Entry(
                     name=NO_NETWORK + name,
                     game=name,
-                    title=in_words(game.name, game.settings),
+                    title=title_of_game(game.name, game.settings),
                     player="search without a network",
                     group="search",
                     summary=game.summary,
@@ -264,12 +264,12 @@ class Shelf:
 
 
 def player_of(run: str, stem: str = "last") -> str:
-    """The name of the player that is a checkpoint of a run in the folder of runs."""
+    """The name of the player for a run's checkpoint."""
     return f"{OF_RUN}{run}@{stem}"
 
 
 def _written(path: Path) -> float | None:
-    """When a file was written; None: there is none, or no longer."""
+    """When a file was written; None: it does not exist, or no longer."""
     try:
         return path.stat().st_mtime if path.is_file() else None
     except OSError:
@@ -279,7 +279,7 @@ def _written(path: Path) -> float | None:
 def _entry(name: str, path: Path, player: str, group: str) -> Entry:
     checkpoint = read_checkpoint(path)
     identity = checkpoint[KEY]["game"]
-    title = in_words(identity["name"], identity["settings"])
+    title = title_of_game(identity["name"], identity["settings"])
     step = checkpoint["global_step"] if group == "runs" else None
     return Entry(
         name=name,
@@ -293,17 +293,17 @@ def _entry(name: str, path: Path, player: str, group: str) -> Entry:
 
 
 def _seconds(run: RunDirectory) -> dict[int, float]:
-    """How long a run had been going on after each generation, by optimizer steps; ascending."""
+    """A run's duration at the end of each generation, in seconds, by optimizer steps; ascending."""
     try:
         rows = last_of_each(read_rows(run.metrics), ("generation",))
-    except AzcoreError:  # its checkpoints play all the same
+    except AzcoreError:  # its checkpoints are playable anyway
         return {}
     found = {count(row, "step"): cell(row, "seconds") for row in rows}
     return dict(sorted((step, seconds) for step, seconds in found.items() if seconds is not None))
 
 
 def _moment(step: int, seconds: float | None) -> str:
-    """When a checkpoint was made, as `after 5 min, step 400`."""
+    """The age of a checkpoint, as `after 5 min, step 400`."""
     if seconds is None:
         return f"step {step:,}"
     if seconds < 60:
@@ -311,15 +311,15 @@ def _moment(step: int, seconds: float | None) -> str:
     return f"after {seconds / 60:.0f} min, step {step:,}"
 
 
-def in_words(name: str, settings: Any) -> str:
-    """A game with the settings that tell it from others, as `Go 9×9`: its size, and words."""
+def title_of_game(name: str, settings: Any) -> str:
+    """A game with the settings that distinguish it, as `Go 9×9`: its size, and texts."""
     size = settings.get("board_size")
     words = [f"{size}×{size}"] if size else []
     return " ".join([title_of(name), *words, *(v for v in settings.values() if isinstance(v, str))])
 
 
-def game_words(game: Game) -> str:
-    """What its title leaves out of a game: settings that are on, fractions, and changed numbers."""
+def describe_game(game: Game) -> str:
+    """Settings that the title omits: those that are on, fractions, and changed numbers."""
     try:
         usual = unprepared(game.name).settings
     except AzcoreError:

@@ -1,7 +1,7 @@
-"""Positions and thoughts as plain values for the page.
+"""Positions and search results as plain values for the page.
 
-Values are in the view of seat 0, so that a bar and a graph need no signs; the table of actions is
-in the view of the player to move, as in every engine.
+Values are in the view of seat 0, so that bar and graph share one sign; the table of actions is in
+the view of the player to move, as in every engine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from azcore.game import Game
 from azcore.game.board import Board
 from azcore.pictures import Layers, draw, heat_of, line_of, loose_pieces, overlay, owners_of
 from azcore.pictures.palette import BODIES
-from azcore.pictures.words import pieces_in_words
+from azcore.pictures.words import describe_pieces
 
 ROWS = 12  # actions in the table
 PLIES = 10  # of an expected line
@@ -23,7 +23,7 @@ Plain = dict[str, Any]
 
 
 def position(game: Game, line: Line, *, flip: bool, letters: bool) -> Plain:
-    """The last position of a line: its picture and what can be done there."""
+    """The last position of a line: its picture and the possible clicks."""
     state = line.state
     picture = draw(game, state, flip=flip, letters=letters)
     board = game.board(state)
@@ -42,7 +42,7 @@ _NO_BOARD: Plain = {"paths": {}, "choices": {}, "own": [], "words": {}, "note": 
 
 
 def _clicks(game: Game, state: Any, board: Board, flip: bool, letters: bool) -> Plain:
-    """What a page needs to take clicks, to say what stands where, and to draw before it is told."""
+    """The data that a page needs to take clicks, describe places, and draw ahead of the server."""
     choices = board.layout.choices
     put = _put_down(game, state, board)
     wanted = {choice.role for choice in choices.values() if choice.role is not None}
@@ -55,14 +55,14 @@ def _clicks(game: Game, state: Any, board: Board, flip: bool, letters: bool) -> 
             name: [choice.words, names.get(choice.role or "")] for name, choice in choices.items()
         },
         "own": [piece.place for piece in board.pieces if piece.seat == board.to_move],
-        "words": {where: what for what, where in pieces_in_words(board, game.seat_names)},
+        "words": {where: what for what, where in describe_pieces(board, game.seat_names)},
         "note": board.note,
         "loose": {"definitions": definitions, "put": names.get(put or "")},
     }
 
 
 def _put_down(game: Game, state: Any, board: Board) -> str | None:
-    """The role of the piece that a click on one place puts there; None: no click does."""
+    """The role of the piece that a click on an empty place puts there; None: no click does."""
     for action, path in board.actions.items():
         if len(path) == 1 and path[0] in board.layout.places:
             after = game.board(game.step(state, action))
@@ -100,7 +100,7 @@ def along(game: Game, state: Any, actions: Sequence[int]) -> list[str]:
 
 
 def thought(game: Game, found: Thought, *, layer: str, flip: bool) -> Plain:
-    """What a search thinks, with one layer drawn: `visits`, `prior`, `line`, `owner` or none."""
+    """The state of a search, with an overlay: `visits`, `prior`, `line`, `owner` or none."""
     state = found.state
     sign = 1 if game.current_player(state) == 0 else -1
     board = game.board(state)
@@ -155,7 +155,7 @@ def _overlay(game: Game, board: Board, found: Thought, layer: str, flip: bool) -
 
 
 def line_overlay(game: Game, state: Any, actions: Sequence[int], flip: bool) -> str:
-    """An expected line alone, for a row of the table that is pointed at."""
+    """The overlay of an expected line, for the table row under the pointer."""
     board = game.board(state)
     if board is None:
         return ""

@@ -1,4 +1,4 @@
-"""Boards of chess to be drawn and clicked: from, to, and what a pawn becomes."""
+"""Boards of chess to draw and click: from, to, and what a pawn becomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the network sees of a chess position. The rules are in `rules.py`.
+"""The network's input for a chess position. The rules are in `rules.py`.
 
 AlphaZero's 119 planes of 8 × 8 (Silver et al. 2018, table S1), from the view of the player to move
 now. Row 0 is the far rank; for Black the board is mirrored top to bottom, so the a file stays left:

@@ -280,7 +280,7 @@ def outcome(state: Any) -> int:
 
 def position_key(state: Any) -> Any:
     # The content of a FEN except the move number, and how often the position has occurred before.
-    # Other earlier positions are left out.
+    # It omits other earlier positions.
     key = state.hash ^ CLOCK_HASH[state.clock]
     if int(state.ply) & 1:
         key ^= BLACK_HASH

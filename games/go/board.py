@@ -1,4 +1,4 @@
-"""Boards of Go to be drawn and clicked: an action is the point, or the button for a pass."""
+"""Boards of Go to draw and click: an action is the point, or the button for a pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the network sees of a Go position, and its symmetries. The rules are in `rules.py`.
+"""The network's input for a Go position, and its symmetries. The rules are in `rules.py`.
 
 The 17 planes of AlphaGo Zero (Silver et al. 2017, "Neural network architecture"), N × N each:
 
@@ -8,11 +8,10 @@ The 17 planes of AlphaGo Zero (Silver et al. 2017, "Neural network architecture"
 
 The paper lists the same planes with the two colours interleaved; the order makes no difference to a
 convolution. Boards before the start of the game are empty. A pass is a ply: it repeats the board.
-Komi is in none of them: the last one lets the network learn the value of komi for each colour.
+No plane shows komi: the last one lets the network learn the value of komi for each colour. A game
+with several komi or board sizes has two more:
 
-A game with several komi or board sizes has two more:
-
-    17       twice the komi that the player to move gets (Black gets less than nothing), plus 50
+    17       twice the komi that the player to move gets (negative for Black), plus 50
     18       ones on the points of the board, zeros where a smaller board leaves the array empty
 """
 

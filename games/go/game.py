@@ -32,8 +32,8 @@ class Go(CompiledGame):
         suicide: whether a play may remove its own chain.
         first_pass: 0 to 2. Passing is not allowed in the first `first_pass` × N × N plies while
             another action is legal; as a factor, one setting fits every board size.
-        other_komis: with which games of self-play begin as often as with `komi`. Each is -25 to 25.
-        other_sizes: smaller boards on which games of self-play begin as often as on the whole one.
+        other_komis: self-play uses each of them as often as `komi`. Each is -25 to 25.
+        other_sizes: smaller boards; self-play uses each of them as often as the whole one.
             Such a board lies at the bottom left, so points have the same names and actions.
 
     With `other_komis` or `other_sizes` the observation has two more planes.
@@ -62,7 +62,7 @@ class Go(CompiledGame):
         # Those of `board_size` and `komi` come first.
         self.sizes = [board_size, *sorted(set(other_sizes), reverse=True)]
         self.komis = [self.komi, *sorted({float(other) for other in other_komis} - {self.komi})]
-        # Only where they are used: games, weights and records without them do not change.
+        # Only if used: games, weights and records without them do not change.
         others: dict[str, Setting] = {}
         if other_komis:
             others["other_komis"] = sorted({float(other) for other in other_komis})
@@ -112,7 +112,7 @@ class Go(CompiledGame):
         return [self.empty_board(size, komi) for size in self.sizes for komi in self.komis]
 
     def empty_board(self, size: int, komi: float) -> Any:
-        """The first state of a game on one of `sizes` with one of `komis`."""
+        """The initial state of a game on one of `sizes` with one of `komis`."""
         state = self.blank_state()
         first_pass = round(self.first_pass * size**2)
         rules.set_up(state, size, komi, self.komi, self.suicide, first_pass)
@@ -147,7 +147,7 @@ class Go(CompiledGame):
         size = self.board_size
         most = 0 if size < 7 else 4 if size == 7 or size % 2 == 0 else 9
         if not 2 <= count <= most:
-            wanted = f"2 to {most} stones" if most else "none on so small a board"
+            wanted = f"2 to {most} stones" if most else "none on a board this small"
             raise GameError(f"go: the handicap must be {wanted}, got {count}")
         near = 2 if size < 13 else 3  # third or fourth line, counted from 0
         middle, far = size // 2, size - 1 - near
@@ -166,7 +166,7 @@ class Go(CompiledGame):
     def ownership(self, state: Any) -> npt.NDArray[np.int8]:
         """int8 [N, N], top row first: 1 Black's area, -1 White's, 0 neither; in any state.
 
-        Points outside a smaller board are neither's.
+        Points outside a smaller board are 0.
         """
         owners = np.zeros(rules.num_points(self.board_size), np.int8)
         rules.fill_area(state, owners)

@@ -19,9 +19,9 @@ three together.
 Letters: N board size, n that of a smaller board, P points with the border. Colours: 1 Black (seat
 0), 2 White (seat 1).
 
-Once numba has compiled something it does not notice edits in other files, so each rule calls only
-functions of its own file. Everything also runs as plain Python (NUMBA_DISABLE_JIT=1), where NumPy's
-small integers warn of overflow, so sums that can grow are int64.
+numba does not notice later edits in other files, so each rule calls only functions of its own file.
+Everything also runs as plain Python (NUMBA_DISABLE_JIT=1), where NumPy's small integers warn of
+overflow, so sums that can grow are int64.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ def outcome(state: Any) -> int:
 
 def position_key(state: Any) -> int:
     # Board, seat, consecutive passes, and the points that only earlier boards forbid: these
-    # determine the legal actions. Boards that superko forbids only later on are left out. Size and
-    # komi are in the hash of the empty board.
+    # determine the legal actions. It omits boards that superko forbids only later on. Size and komi
+    # are in the hash of the empty board.
     size = state.history.shape[0]
     colour = state.player + 1
     key = state.hash
@@ -395,7 +395,7 @@ def set_colour(state: Any, point: int, colour: int) -> None:
 
 @register_jitable
 def fill_area(state: Any, owners: Any) -> None:
-    """Write whose area each point is: 1 Black's, -1 White's, 0 neither's.
+    """Write the owner of each point: 1 Black, -1 White, 0 neither.
 
     A colour's area is its stones and the empty regions that reach stones of this colour only.
 

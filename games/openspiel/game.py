@@ -1,7 +1,7 @@
 """A game of OpenSpiel for azcore: the rules are OpenSpiel's, the state is a `pyspiel.State`.
 
 `loading.py` finds the game and refuses what azcore cannot play. docs/openspiel.md lists the games.
-The first to move is seat 0, whichever player OpenSpiel calls it.
+The first to move is seat 0, whatever OpenSpiel's number for that player.
 """
 
 from __future__ import annotations

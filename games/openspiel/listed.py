@@ -127,7 +127,7 @@ def require_listed(spiel_id: str) -> None:
             )
         if not _fits(value, known[name]):
             raise GameError(
-                f"openspiel: {name} of {form[1]} in a file must be {_in_words(known[name])}, got "
+                f"openspiel: {name} of {form[1]} in a file must be {_described(known[name])}, got "
                 f"{value[:40]!r}; game.id= on the command line accepts any id"
             )
 
@@ -140,7 +140,7 @@ def _fits(value: str, values: Values) -> bool:
     return values.fullmatch(value) is not None
 
 
-def _in_words(values: Values) -> str:
+def _described(values: Values) -> str:
     if isinstance(values, range):
         return f"{values[0]} to {values[-1]}"
     return " or ".join(values) if isinstance(values, tuple) else f"like {values.pattern}"

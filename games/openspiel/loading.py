@@ -51,9 +51,7 @@ def load(spiel_id: str) -> Any:
         wanted = ", ".join(kinds[name].parameter_specification)
         raise GameError(f"openspiel: {name} needs values in brackets for some of: {wanted}")
     if "file" in spiel_id:  # a parameter such as filename; the id is untrusted
-        raise GameError(
-            f"openspiel: azcore cannot play {_shortened(spiel_id)}: it is read from a file"
-        )
+        raise GameError(f"openspiel: azcore cannot play {_shortened(spiel_id)}: it reads a file")
     unplayable = ""
     if spiel_id != name and not _is_known(spiel_id):
         unplayable = _try(spiel_id)

@@ -1,10 +1,10 @@
-"""Loads a game of OpenSpiel and plays it at random: a program that needs nothing but pyspiel.
+"""Loads a game of OpenSpiel and plays it at random: a program that needs only pyspiel.
 
     python trial.py ID MEGABYTES SECONDS [FOLDER ...]
 
 It prints why the game cannot be played, or nothing; status 1: it cannot be loaded. OpenSpiel's
-constructors can take any time and memory while holding Python's lock, so unlisted ids are first
-tried here, in a process that can be killed. It looks for pyspiel in the folders.
+constructors can take any time and memory while holding Python's lock, so azcore first tries
+unlisted ids here, in a process that it can kill. It looks for pyspiel in the folders.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOST_PLIES = 200  # of the game
 
 
 def main(spiel_id: str, megabytes: str, seconds: str, *folders: str) -> int:
-    """Prints why the game cannot be played; the status."""
+    """Print why azcore cannot play the game; returns the exit status."""
     for limit, most in (
         (resource.RLIMIT_AS, int(megabytes) << 20),
         (resource.RLIMIT_CPU, int(seconds)),

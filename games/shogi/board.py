@@ -1,6 +1,6 @@
-"""Boards of shogi to be drawn and clicked: from and to, or a piece in hand and where it drops.
+"""Boards of shogi to draw and click: from and to, or a piece in hand and its target.
 
-A move with optional promotion asks; one that must promote does so without asking.
+An optional promotion asks a question; a forced one does not.
 """
 
 from __future__ import annotations

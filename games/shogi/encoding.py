@@ -1,4 +1,4 @@
-"""What the network sees of a shogi position, and its one symmetry. The rules are in `rules.py`.
+"""The network's input for a shogi position, and its one symmetry. The rules are in `rules.py`.
 
 AlphaZero's 362 planes (Silver et al. 2018, table S1), 9 × 9 each. A step of history has 45:
 
@@ -110,7 +110,7 @@ def observe(state: Any, planes: Any) -> None:
 
 
 def symmetries() -> tuple[Symmetry, ...]:
-    """Left and right exchanged: every piece moves symmetrically.
+    """Left and right swapped: every piece moves symmetrically.
 
     The start has the bishop on one side and the rook on the other, so its image never occurs.
     """

@@ -24,9 +24,9 @@ three together.
       SW 40-47   S 32-39   SE 24-31       .   N    .          134 knight  138 rook
                                                               135 silver
       66 more for the same with promotion: 66 to 131
-* A set of cells is two integers: the 45 cells of rows 0 to 4, and the 36 of rows 5 to 8. All
-  pieces that move one way are moved at once, plane by plane, so actions come out in ascending
-  order. Each set is stored in both views, so that no code depends on the colour.
+* A set of cells is two integers: the 45 cells of rows 0 to 4, and the 36 of rows 5 to 8. The rules
+  move all pieces of one direction at once, plane by plane, so actions come out in ascending order.
+  Each set is stored in both views, so that no code depends on the colour.
 * Four equal positions (board, hands, seat to move) end the game: in a draw, or in a loss for a seat
   whose moves between the first and the fourth all gave check. A player who cannot move loses. The
   longest game and the declaration of an entering king are settings.
@@ -73,7 +73,7 @@ DROP_PLANE = 2 * NUM_MOVE_PLANES
 NUM_PLANES = DROP_PLANE + NUM_HAND_TYPES
 NUM_ACTIONS = NUM_PLANES * NUM_CELLS
 
-NUM_STEPS = 8  # positions that are stored for the network
+NUM_STEPS = 8  # positions stored for the network
 
 # How a game ended other than by checkmate or its length (`ended`).
 NOT_ENDED, REPETITION, BLACK_CHECKED, WHITE_CHECKED, ENTERED = range(5)
@@ -361,7 +361,7 @@ def outcome(state: Any) -> int:
 
 def position_key(state: Any) -> int:
     # Board, hands, seat, how often the position has occurred before, and whether that ended the
-    # game. Other earlier positions and checks are left out.
+    # game. It omits other earlier positions and checks.
     repeats = int(state.repeats[state.latest & 7])
     return state.hash ^ REPEAT_HASH[repeats] ^ ENDED_HASH[state.ended]  # type: ignore[no-any-return]
 

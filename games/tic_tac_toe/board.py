@@ -1,4 +1,4 @@
-"""Boards of tic-tac-toe to be drawn and clicked: an action is its cell."""
+"""Boards of tic-tac-toe to draw and click: an action is its cell."""
 
 from azcore.game import Board, Layout, Piece, Role
 

@@ -83,8 +83,8 @@ def test_no_step_is_taken_without_games(
 ) -> None:
     cut_self_play(monkeypatch, tiny("run_dir=run", HOUR, *PLAIN), looks=0)
     said = capsys.readouterr().out
-    assert "trainer.max_time is over after" in said
-    assert "before a game has ended: no step is taken" in said
+    assert "trainer.max_time is up after" in said
+    assert "before a game has ended: the run takes no step" in said
     assert last_step("run") == 0
     assert rows("run", "metrics.csv") == []
     assert train(tiny("resume=run", TWO_HOURS, *PLAIN)) == 0

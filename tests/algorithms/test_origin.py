@@ -291,7 +291,7 @@ def test_a_fork_of_a_run_that_has_forgotten_games(azcore: CommandLine, tiny: Tin
         (["fork=run", "algorithm=alphagozero"], "cannot change gate.enabled.* init=RUN takes its"),
         (["fork=run", "learner.optimizer=adamw"], "cannot change learner.optimizer"),
         (["fork=run", "method=muon"], "cannot change learner.optimizer"),
-        (["fork=run@step-0"], "step-0.ckpt holds weights alone"),
+        (["fork=run@step-0"], "step-0.ckpt holds only weights"),
         (["fork=run@step-3"], "has no checkpoint run/checkpoints/step-3.ckpt"),
         (["fork=nowhere"], "fork=nowhere: nowhere is not a run directory"),
         (["fork=run", "run_dir=run"], "run_dir run already holds a run"),
@@ -325,7 +325,7 @@ def test_what_a_fork_needs_must_be_there(azcore: CommandLine, run: str) -> None:
     Path("run/checkpoints/last.ckpt").unlink()
     for name, told in (
         ("run", "has no checkpoint run/checkpoints/last.ckpt"),
-        ("run/checkpoints/last.ckpt", "there must be a checkpoint run/checkpoints/last.ckpt"),
+        ("run/checkpoints/last.ckpt", "the checkpoint run/checkpoints/last.ckpt does not exist"),
     ):
         assert told in azcore(f"fork={name}", "run_dir=other", "game=tic_tac_toe")[2]
 

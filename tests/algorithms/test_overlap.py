@@ -351,7 +351,7 @@ def test_a_match_under_way_that_cannot_be_is_refused(
     name = "ArenaRating" if words == MATCHES else "AlphaGoZero"
     checkpoint["callbacks"][name].update(change)
     write_checkpoint(checkpoint, run.last_checkpoint)
-    with pytest.raises(CheckpointError, match="under way must be of generation"):
+    with pytest.raises(CheckpointError, match="in progress must be of generation"):
         train(tiny("resume=run", *words))
     assert sorted(run.path.iterdir()) == before
 

@@ -85,11 +85,14 @@ LIES = [
     (_drop("callbacks"), "callbacks"),
     (_drop("loops"), "loops"),
     (_drop("lr_schedulers"), "lr_schedulers"),
-    (_drop("optimizer_states"), "holds weights alone, so no run can resume from it"),
+    (_drop("optimizer_states"), "holds only weights, so no run can resume from it"),
     (_drop("SelfPlayData"), "SelfPlayData"),
     (_drop("pytorch-lightning_version"), "pytorch-lightning_version"),
     (_set("global_step", to=-1), "global_step must be 0 or more"),
-    (_set("callbacks", "AlphaGoZero", "best", to={}), "best player cannot play: the tensor"),
+    (
+        _set("callbacks", "AlphaGoZero", "best", to={}),
+        "cannot use the best player of this checkpoint: the tensor",
+    ),
     (
         _set("callbacks", "AlphaGoZero", "best_step", to="x"),
         "best_step must have the type of 0, got 'x'",
@@ -97,7 +100,10 @@ LIES = [
     (_set("callbacks", "GenerationMetrics", "seconds", to=None), "seconds must have the type of"),
     (_set("SelfPlayData", "record_bytes", to=-1), "record_bytes must be 1 or more, got -1"),
     (_set("SelfPlayData", "record_bytes", to=True), "record_bytes must be 1 or more, got True"),
-    (_set("SelfPlayData", "record_bytes", to=5), "the record is truncated|no game record begins"),
+    (
+        _set("SelfPlayData", "record_bytes", to=5),
+        "the record is truncated|there is no game record here",
+    ),
     (_set("SelfPlayData", "total_positions", to=7), "must hold 7 positions"),
     (_set("SelfPlayData", "source", to={}), "cannot resume from this checkpoint: KeyError"),
     (_set("loops", "fit_loop", to={}), "cannot resume from this checkpoint: KeyError"),

@@ -147,7 +147,7 @@ def test_a_run_beside_others_is_like_the_first_with_its_network_and_board(
     capsys.readouterr()
     assert begun("second", "puct.c_init=2.5") == first
     assert set(used) == {torch.bfloat16}
-    assert "games as in first, so that both are trained alike\n" in capsys.readouterr().out
+    assert "games as in first, so that both train alike\n" in capsys.readouterr().out
     # What the settings say, they say.
     assert begun("third", "evaluator.precision=float32", "selfplay.num_games=6") == {
         **first,

@@ -257,7 +257,7 @@ def test_other_games_are_refused_on_resume(expert: Tiny, tmp_path: Path) -> None
     train_until(config, 4)
     games = GameFile(tmp_path / "teacher.azg")
     games.append([record for record in games.read() if not is_held_out(record, 0.2)][:1])
-    with pytest.raises(AzcoreError, match="must contain the games that the run began with"):
+    with pytest.raises(AzcoreError, match="must contain the same games as at the start of the run"):
         train({**config, "resume": "run"})
 
 

@@ -341,7 +341,7 @@ def test_the_same_moves_from_another_start_are_another_game() -> None:
 
 def test_one_object_cannot_play_itself(game: Game) -> None:
     player = RandomPlayer(game=game)
-    with pytest.raises(SettingError, match="another player object"):
+    with pytest.raises(SettingError, match="a different player object"):
         play_match(game, player, player, num_games=2, opening_plies=0, seed=0)
 
 

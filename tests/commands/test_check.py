@@ -131,7 +131,7 @@ def test_report(compose: Compose, capsys: pytest.CaptureFixture[str], name: str)
     told = capsys.readouterr().out
     for words in (
         f"{name} version 1 {{}} keeps the contract",
-        "an action is read back from its text",
+        "an action reads back from its text",
         "max_game_length",
         "3,024",
         "sees in the middle of a random game: ",
@@ -139,7 +139,7 @@ def test_report(compose: Compose, capsys: pytest.CaptureFixture[str], name: str)
         "plane 1: opponent's marks",
         "rules, a ply of random play",
         "  observe, a call",
-        "of random games or fewer may be unseen",
+        "of random games may remain unseen",
         "evaluations/s",
         "plies × 16 simulations, about",
     ):

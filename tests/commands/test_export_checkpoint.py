@@ -135,7 +135,7 @@ def test_nothing_is_overwritten(azcore: CommandLine, run: Path) -> None:
         "command=export", "what=checkpoint", f"checkpoint={run}", "out=there.ckpt"
     )
     assert (status, Path("there.ckpt").read_text()) == (2, "mine")
-    assert errors == "azcore: out=there.ckpt exists already; name another file\n"
+    assert errors == "azcore: out=there.ckpt already exists; choose another file\n"
     for words, wanted in (
         ("out=there.bin", "out must be a file that ends in .ckpt, got 'there.bin'"),
         (
@@ -197,7 +197,7 @@ def test_networks_that_ship(azcore: CommandLine) -> None:
         load_network(path, game)
         assert shop.pretrained_for({"name": game.name, **game.settings}) == f"pretrained/{name}"
     status, _, errors = azcore("command=info")
-    assert (status, "networks that ship: pretrained/" in errors) == (2, True)
+    assert (status, "shipped networks: pretrained/" in errors) == (2, True)
 
 
 def test_pretrained_stands_wherever_a_checkpoint_does(azcore: CommandLine) -> None:
@@ -209,7 +209,7 @@ def test_pretrained_stands_wherever_a_checkpoint_does(azcore: CommandLine) -> No
     for words, wanted in (
         (
             ("game=go", "checkpoint=pretrained/go10"),
-            "there is no network pretrained/go10; these ship: pretrained/",
+            "there is no network pretrained/go10; shipped networks: pretrained/",
         ),
         (
             ("game=tic_tac_toe", "checkpoint=pretrained"),

@@ -78,7 +78,7 @@ def test_a_file_that_computes_something_else_is_not_written(
     [
         ((*EXPORT,), "what=onnx needs checkpoint=RUN out=NAME.onnx"),
         ((*EXPORT, "out=go9.ckpt"), "out must be a file that ends in .onnx"),
-        ((*EXPORT, "out=there.onnx"), "exists already"),
+        ((*EXPORT, "out=there.onnx"), "already exists"),
         (
             ("command=export", "what=planes"),
             "what must be one of checkpoint, games, onnx, page, picture, story, got 'planes'",

@@ -211,7 +211,7 @@ def test_files_folders_and_patterns_each_file_once(azcore: CommandLine, tmp_path
         (["out=e.azg"], "games must be transcripts, folders of them or patterns"),
         (["games=[a.pgn]"], "out must be the file of game records to write, such as experts.azg"),
         (["games=[a.pgn]", "out=e.pgn"], "out must be the file of game records to write"),
-        (["games=[a.pgn]", "out=there.azg"], "there.azg exists already; name another file"),
+        (["games=[a.pgn]", "out=there.azg"], "there.azg already exists; choose another file"),
         (["games=[a.pgn]", "out=e.azg", "import.min_plies=0"], "min_plies must be 1 or more"),
         (["games=[a.pgn]", "out=e.azg", "run_dir=x"], "out names the file to write"),
         (["games=[a.pgn]", "out=a.pgn/e.azg"], "could not write game records"),
@@ -269,7 +269,7 @@ def test_a_file_written_meanwhile_stays(
     monkeypatch.setattr(command, "_take", another_writes)
     status, _, errors = azcore("command=import", "game=chess", "games=a.pgn", "out=e.azg")
     assert (status, Path("e.azg").read_bytes()) == (2, b"theirs")
-    assert "exists already" in errors
+    assert "already exists" in errors
 
 
 def test_a_long_file_takes_the_memory_of_one_game(tmp_path: Path, azcore: CommandLine) -> None:

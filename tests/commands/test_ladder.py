@@ -145,7 +145,7 @@ def test_a_recipe_may_begin_with_games_by_others(
     assert (runs / "tiny-experts.azg").is_file()
     told = "".join(within)
     assert f"supervised.games=[{runs}/tiny-experts.azg]" in told
-    assert f"begins with the weights of {runs}/tiny-taught/checkpoints/last.ckpt, step 2" in told
+    assert f"starts with the weights of {runs}/tiny-taught/checkpoints/last.ckpt, step 2" in told
     with (runs / "ladder.csv").open() as file:
         row = next(csv.DictReader(file))
     assert row["train"].startswith("GAMES: command=arena game=tic_tac_toe")
@@ -289,18 +289,18 @@ def test_positions_that_are_not_there_are_missed_before_training(
         (
             [],
             {"prepare": {1: ["game=go"]}},
-            "prepare must be names in small letters, not run, got 1",
+            "prepare must be lower-case names other than run, got 1",
         ),
         (
             [],
             {"prepare": {"run": ["game=go"]}},
-            "must be names in small letters, not run, got 'run'",
+            "must be lower-case names other than run, got 'run'",
         ),
         ([], {"train": ["command=web"]}, "tiny.train must be a line that trains"),
         (["high"], {}, "ladder.climb must be all, or of tiny, got 'high'"),
         ("high", {}, "ladder.climb must be all, or of tiny, got 'high'"),
         ([], {"measures": [{"line": ["command=train"], "least": 0.5}]}, "begins with command=puz"),
-        ([], {"measures": [{"line": ["command=arena"], "least": 2}]}, "least from 0 to 1, got 2"),
+        ([], {"measures": [{"line": ["command=arena"], "least": 2}]}, "`least` from 0 to 1, got 2"),
     ],
 )
 def test_recipes_that_cannot_be_climbed(

@@ -56,7 +56,7 @@ def fresh(tmp_path: Path) -> FreshEnvironment:
         ("../up", "got '../up'"),
         ("json", "must not be that of an installed Python package, got 'json'"),
         ("numba", "got 'numba'"),
-        ("go", "a game named go is installed already"),
+        ("go", "a game named go is already installed"),
     ],
 )
 def test_refuses_names(tmp_path: Path, name: str, sentence: str) -> None:
@@ -67,7 +67,7 @@ def test_refuses_names(tmp_path: Path, name: str, sentence: str) -> None:
 
 def test_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "pebbles").mkdir()
-    with pytest.raises(AzcoreError, match="pebbles exists already; name another"):
+    with pytest.raises(AzcoreError, match="pebbles already exists; choose another"):
         write_package("pebbles", tmp_path)
     assert list((tmp_path / "pebbles").iterdir()) == []
     (tmp_path / "file").write_text("")
@@ -133,7 +133,9 @@ def test_a_new_package_passes_and_trains(fresh: FreshEnvironment, tmp_path: Path
     fresh.succeed(commands[0], tmp_path)
     again = fresh.run("python -m azcore command=new name=pebbles", tmp_path)
     assert (again.returncode, again.stdout) == (2, "")
-    assert again.stderr == "azcore: a game named pebbles is installed already; take another name\n"
+    assert (
+        again.stderr == "azcore: a game named pebbles is already installed; choose another name\n"
+    )
     fresh.succeed("python -m pytest -q made/pebbles", tmp_path)
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "pebbles").mkdir(parents=True)  # of the same name, and in nobody's way

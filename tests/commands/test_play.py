@@ -19,7 +19,7 @@ import pytest
 
 import azcore
 from azcore.commands.engine import loaded
-from azcore.commands.play import in_words, play
+from azcore.commands.play import describe_value, play
 from azcore.engine.settings import thinking_search
 from azcore.engine.thought import Thought
 from azcore.errors import CheckpointError, SettingError
@@ -92,18 +92,18 @@ def test_undo_goes_back_to_the_last_decision(screen: Screen) -> None:
     two = answers(
         screen(["game=tic_tac_toe", "play.seat=both"], "undo", "a1", "b1", "undo", "undo", "undo")
     )
-    assert two[1] == two[6] == "there is nothing to take back\n"
+    assert two[1] == two[6] == "there is no move to take back\n"
     assert "1 X . .\n" in two[4]
     assert "1 . . .\n" in two[5]
     one = answers(screen(["game=tic_tac_toe"], "a1", "undo", "undo", "b2", "resign", "undo"))
     assert one[1].startswith("O plays ")
     assert "3 . . .\n2 . . .\n1 . . .\n" in one[2]
-    assert one[3] == "there is nothing to take back\n"
+    assert one[3] == "there is no move to take back\n"
     assert one[5] == "Game over: X resigns, O wins. You lose.\n"
     assert "2 . X ." in one[6]  # the move stands, giving up does not
     assert "O" in one[6]
     second = answers(screen(["game=tic_tac_toe", "play.seat=second"], "undo"))
-    assert second[1] == "there is nothing to take back\n"  # the engine's move was no decision
+    assert second[1] == "there is no move to take back\n"  # the engine's move was no decision
 
 
 def test_the_engine_resigns_by_the_rule_of_all_protocols(
@@ -131,7 +131,7 @@ def test_the_engine_plays_itself(screen: Screen) -> None:
     start, over, again = answers(screen(["game=tic_tac_toe", "play.seat=none"], "x", "new"))[:3]
     assert "The engine plays itself." in start
     assert len(re.findall(r"(?m)^(X|O) plays ", start)) in range(5, 10)
-    assert over.startswith("the game is over: new begins another")
+    assert over.startswith("the game is over: new starts another")
     assert len(re.findall(r"(?m)^(X|O) plays ", again)) in range(5, 10)
 
 
@@ -164,7 +164,7 @@ def test_hints_and_opinions(screen: Screen) -> None:
     ],
 )
 def test_values_in_words(value: float, seat: int, said: str) -> None:
-    assert in_words(value, azcore.make("tic_tac_toe"), seat) == said
+    assert describe_value(value, azcore.make("tic_tac_toe"), seat) == said
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_help_names_every_word(screen: Screen) -> None:
     assert words == (
         "hint opinion undo flip board moves new save resign quit".split()  # noqa: SIM905
     )
-    example = re.search(r"A move is written as (\S+)\.", shown[1])
+    example = re.search(r"Type a move such as (\S+), or", shown[1])
     assert example is not None
     assert example[1] in shown[3].split()
     assert len(shown[3].split()) == 20
@@ -212,7 +212,7 @@ def test_a_game_is_saved_with_what_the_engine_thought(screen: Screen, tmp_path: 
     lines = ["c3", "save a", "save mine.sgf", "save a.txt", "resign", "save a.sgf"]
     shown = answers(screen(five, *lines))
     assert shown[2] == "saved to a.sgf\n"
-    assert shown[3] == "mine.sgf exists already; name another file\n"
+    assert shown[3] == "mine.sgf already exists; choose another file\n"
     assert shown[4] == "go: a transcript must end in .sgf, got 'a.txt'\n".removeprefix("go: ")
     assert shown[6] == "saved to a.sgf\n"  # its own file may be replaced
     assert (tmp_path / "mine.sgf").read_text() == "precious"

@@ -93,7 +93,7 @@ def test_one_command_makes_all_and_goes_on_where_it_was(
     status, output, errors = experiment("compare.x=steps")
     assert (status, errors) == (0, "")
     assert output.count("is finished") == 4
-    assert "33 of the matches had been played before" in output
+    assert "33 of the matches were already saved" in output
 
 
 def test_jobs_that_fail_cost_no_other_its_run(
@@ -126,7 +126,7 @@ def test_settings_changed_since_are_refused(experiment: CommandLine, tmp_path: P
     status, _, errors = experiment("seed=1", "puct.c_init=1.25", "trainer.max_steps=20")
     assert status == 2
     assert "holds a run with trainer.max_steps 16, got 20" in errors
-    assert "another folder by hydra.sweep.dir=DIR" in errors
+    assert "another folder for this sweep with hydra.sweep.dir=DIR" in errors
     assert fingerprint(run.path) == before
     # What does not make another run may change.
     status, output, _ = experiment("seed=1", "puct.c_init=1.25", "device=cpu")
@@ -150,7 +150,7 @@ def test_a_run_that_had_its_time_is_finished(experiment: CommandLine, tmp_path: 
     ("arguments", "sentence"),
     [
         (["command=report"], "experiment is for command=train, got experiment=mine with comma"),
-        (["resume=latest"], "a sweep resumes all of its own when"),
+        (["resume=latest"], "to resume a sweep, repeat its command"),
         (["hydra.sweep.dir=${nothing}"], "nothing"),
     ],
 )

@@ -118,7 +118,7 @@ def test_a_seats_clock() -> None:
     assert (clock.clock().remaining, clock.clock().moves_to_go) == (30, 5)
     clock.set_left(100, 0)
     assert clock.clock().moves_to_go is None
-    kgs = SeatClock(TimeSettings(main=0, period=30, stones=1, periods_told=True))
+    kgs = SeatClock(TimeSettings(main=0, period=30, stones=1, counts_periods=True))
     kgs.set_left(30, 7)  # periods
     assert (kgs.clock().remaining, kgs.clock().moves_to_go) == (30, 1)
 

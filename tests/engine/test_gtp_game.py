@@ -135,7 +135,7 @@ def test_any_game_can_be_played() -> None:
     says(
         azcore.make("tic_tac_toe"),
         """
-        boardsize 9 -> ? unacceptable size: tic_tac_toe has one board only
+        boardsize 9 -> ? unacceptable size: tic_tac_toe has only one board
         boardsize 3 -> =
         komi 0 -> ? tic_tac_toe has no komi
         fixed_handicap 2 -> ? invalid number of stones: ...
@@ -301,7 +301,7 @@ def test_stones_rules_and_what_is_not_known(go5: Game) -> None:
     assert told[2].startswith("? rules must be named area rules, such as chinese")
     assert told[3] == "? the rule ko is always POSITIONAL, got 'SIMPLE'"
     assert told[4:6] == ["=", "="]
-    assert told[6].startswith("? there is no rule 'x'")
+    assert told[6].startswith("? the rule must be one of ")
     assert json.loads(told[7].removeprefix("= "))["suicide"] is True
     assert told[8] == "="
     assert json.loads(told[9].removeprefix("= "))["suicide"] is False

@@ -317,7 +317,9 @@ def test_matches_open_by_a_book_and_end_by_a_tablebase() -> None:
     assert len({game.state_to_text(one.state) for one in openings_of_one}) == 2
     blank = Opening(game)
     blank.actions = lambda _: []  # type: ignore[method-assign]
-    with pytest.raises(SettingError, match=r"arena\.book must be a book of the positions where"):
+    with pytest.raises(
+        SettingError, match=r"arena\.book must be a book with the starting positions where"
+    ):
         random_openings(game, 4, 2, 3, None, blank)
 
 

@@ -166,7 +166,7 @@ def test_tic_tac_toe_marks_the_line_that_wins() -> None:
         ),
         (
             {"actions": {0: ("a1",), 5: ("a1", "a2")}},
-            "path of action 0 must be no beginning of another, got ('a1',), which ('a1', 'a2') of",
+            "path of action 0 must be no prefix of another, got ('a1',), which ('a1', 'a2') of",
         ),
         ({"layout": None}, "layout must be a Layout, got None"),
     ],

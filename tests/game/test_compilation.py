@@ -93,7 +93,7 @@ def test_a_fallback_that_others_could_have_made_is_not_used(
     assert compiled(one_more, sources=[__file__])(1) == 2
     assert not list(theirs.iterdir())
     (sentence,) = capfd.readouterr().err.splitlines()
-    assert re.search(f"azcore: compiled code cannot be kept.* {temporary}", sentence)
+    assert re.search(f"azcore: cannot save compiled code.* {temporary}", sentence)
 
 
 def test_the_caches_of_another_user_are_not_used(
@@ -186,7 +186,7 @@ def test_code_that_cannot_be_kept_is_used(
         assert compiled(one_more, sources=[__file__])(value) == value + 1
     (sentence,) = capfd.readouterr().err.splitlines()
     assert sentence == (
-        f"azcore: compiled code cannot be kept in {lock.parent}: No space left on device"
+        f"azcore: cannot save compiled code in {lock.parent}: No space left on device"
     )
 
 
@@ -201,4 +201,4 @@ def test_no_other_place_of_numba_is_used(
     function = compiled(one_more, sources=[__file__])
     assert function(1) == 2
     assert function._cache.cache_path is None
-    assert "cannot be kept" in capfd.readouterr().err
+    assert "cannot save compiled code" in capfd.readouterr().err

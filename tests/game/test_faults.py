@@ -127,12 +127,12 @@ COMPILED = [
     (
         "legal_actions",
         f"{LATE_COMPILED}actions[0] = 5\n    actions[1] = 2\n    return 2",
-        ["it gave action 2 out of its place, want actions that ascend, 0 to 8"],
+        ["it gave action 2 out of order, want actions that ascend, 0 to 8"],
     ),
     (
         "legal_actions",
         f"{LATE_COMPILED}actions[0] = 9\n    return 1",
-        ["it gave action 9 out of its place, want actions that ascend, 0 to 8"],
+        ["it gave action 9 out of order, want actions that ascend, 0 to 8"],
     ),
 ]
 

@@ -191,7 +191,7 @@ class Bursts(GameSource):
     def metrics(self, games: list[GameRecord]) -> dict[str, float]:
         raise NotImplementedError
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:

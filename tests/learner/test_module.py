@@ -190,7 +190,7 @@ def test_learning_rate_rises_in_the_first_steps() -> None:
     settings = module(nn.Linear(1, 1), warmup_steps=4, milestones=(0.2,)).settings
     rates = [settings.learning_rate(step, 10) for step in range(6)]
     assert rates == [0.125, 0.25, 0.1875, 0.25, 0.25, 0.25]  # the rate itself falls at step 2
-    words = settings.schedule_in_words(10)
+    words = settings.describe_schedule(10)
     assert words == "learning rate rising for 4 steps, 0.5 until step 2, 0.25 to the end"
 
 
@@ -204,8 +204,8 @@ def test_learning_rate_falls_as_a_cosine() -> None:
     timed = [settings.learning_rate(2, 8, share) for share in (0.1, 0.25, 0.5, 1.0, 1.5)]
     assert timed == pytest.approx([quarter, quarter, half, 0.05, 0.05])
     rising = "learning rate rising for 2 steps, 0.5, falling as a cosine to 0.05 at step "
-    assert settings.schedule_in_words(8000) == rising + "8,000"
-    assert settings.schedule_in_words(8000, 600.0) == rising + "8,000 or 0:10:00"
+    assert settings.describe_schedule(8000) == rising + "8,000"
+    assert settings.describe_schedule(8000, 600.0) == rising + "8,000 or 0:10:00"
 
 
 def test_three_steps_of_sgd_by_hand() -> None:

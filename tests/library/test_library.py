@@ -276,7 +276,7 @@ def test_training_obeys_or_refuses(tmp_path: Path) -> None:
         azcore.train("tic_tac_toe", "players=[random]")
     with pytest.raises(SettingError, match="already has its settings, got also stones"):
         azcore.train(azcore.make("tic_tac_toe"), stones=3)
-    with pytest.raises(SettingError, match="composed settings are complete, got also seed=2"):
+    with pytest.raises(SettingError, match="composed settings are complete, but got also seed=2"):
         azcore.train(azcore.compose("game=tic_tac_toe"), "seed=2")
     with pytest.raises(SettingError, match="is not a run directory"):
         azcore.Run(tmp_path)
@@ -454,7 +454,7 @@ def test_a_game_cannot_take_the_name_of_an_installed_one() -> None:
     class TicTacToe(type(azcore.make("tic_tac_toe_plain"))):  # type: ignore[misc]
         pass
 
-    with pytest.raises(SettingError, match="TicTacToe must have a name of its own"):
+    with pytest.raises(SettingError, match="TicTacToe must have its own name"):
         azcore.search(TicTacToe())
 
 

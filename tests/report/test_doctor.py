@@ -33,15 +33,15 @@ HEALTHY = {
     "resign_measured": 100.0,
 }
 WRONG = {
-    "value_head": ({"value_loss": 0.99}, "loss 0.99, always the average 0.99"),
-    "outcomes_by_heart": ({"explained_variance": -0.2}, "knows 39% of the outcomes that it le"),
+    "value_head": ({"value_loss": 0.99}, "loss 0.99; constant prediction 0.99"),
+    "outcomes_by_heart": ({"explained_variance": -0.2}, "explains 39% of the outcomes that it tr"),
     "policy_entropy": ({"policy_entropy": 0.01, "target_entropy": 0.02}, "entropy 0.010"),
     "repeated_games": ({"duplicate_rate": 0.7}, "70% of the games repeat another"),
     "one_sided_results": ({"seat0_win_rate": 0.97, "draw_rate": 0.0}, "the first player wins 97%"),
     "dead_channels": ({"dead_channels": 0.6}, "60% of the network's channels"),
     "stale_window": ({"window_age": 1500.0}, "1,500 steps old on average, of a run of 3,000"),
-    "starved_learner": ({"samples_per_position": 30.0}, "learned from 30 times"),
-    "resignation": ({"resign_false_positives": 0.3}, "30% of the games that would be resigned"),
+    "starved_learner": ({"samples_per_position": 30.0}, "uses each position 30 times"),
+    "resignation": ({"resign_false_positives": 0.3}, "players would resign 30% of such games"),
 }
 
 
@@ -80,7 +80,7 @@ def test_any_result_may_be_one_sided(values: dict[str, float], words: str) -> No
 
 def test_a_gradient_that_explodes() -> None:
     found = findings(rows(SPAN) + rows(1, gradient_norm=20.0))
-    assert "is 20, and was 1:" in found["gradients"]
+    assert "rose from 1 to 20:" in found["gradients"]
     assert not findings(rows(2) + rows(1, gradient_norm=20.0))
 
 
@@ -115,10 +115,10 @@ def test_the_report_shows_it(tmp_path: Path) -> None:
     table = Table(run.metrics, ["generation", *(key for key in HEALTHY if key != "generation")])
     for number in range(SPAN):
         table.append(HEALTHY | {"generation": number, "step": 8 * number})
-    assert "Look at this" not in Report(run.path).render()
+    assert "Warnings" not in Report(run.path).render()
     for number in range(SPAN, 2 * SPAN):
         table.append(HEALTHY | {"generation": number, "step": 8 * number, "dead_channels": 0.5})
     assert numbers_of(table.rows()[-1])["dead_channels"] == 0.5
     page = Report(run.path).render()
-    assert "<h2>Look at this</h2>" in page
-    assert "<li>No gradient reaches 50% of the network&#x27;s channels any more" in page
+    assert "<h2>Warnings</h2>" in page
+    assert "<li>50% of the network&#x27;s channels get no gradient" in page

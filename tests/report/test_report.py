@@ -295,7 +295,7 @@ def test_gate_and_resignation_are_shown_of_a_run_that_has_them(run: Path) -> Non
         row |= dict(zip(resign, values, strict=True))
     write_rows(run / "metrics.csv", METRICS + resign, rows)
     page, data = page_of(run)
-    assert "Who makes the games?" in page.words
+    assert "Who plays the games?" in page.words
     assert "1 of 4 candidates has passed; the best player is that of step 600." in page.words
     assert "scoring more than 55 %" in page.words
     assert "algorithm alphagozero" in page.words
@@ -313,7 +313,7 @@ def test_gate_and_resignation_are_shown_of_a_run_that_has_them(run: Path) -> Non
     assert (gate["low"][0], gate["high"][0]) == (0.1119, 0.4687)
     assert gate["promoted"] == [False, True, False, False]
     assert gate["names"][3] == "step-1200 against best-600: 10 won, 2 drawn, 8 lost"
-    assert "When does it give up?" in page.words
+    assert "When does it resign?" in page.words
     columns = data["columns"]
     assert columns["resign_threshold"] == [None, None, None, -0.9, -0.95, None]
     assert columns["resign_measured"][3:] == [0, 40, None]
@@ -321,14 +321,14 @@ def test_gate_and_resignation_are_shown_of_a_run_that_has_them(run: Path) -> Non
     assert columns["resign_false_positives.low"][3:] == [None, 0.0138, None]  # 2 of 40
     assert columns["resign_false_positives.high"][3:] == [None, 0.165, None]
     lines = {chart["name"]: chart["lines"] for chart in data["charts"] if chart["lines"]}
-    assert lines == {"false_positives": [{"label": "promised: at most", "value": 0.05}]}
+    assert lines == {"false_positives": [{"label": "limit:", "value": 0.05}]}
 
 
 def test_a_run_without_gate_and_resignation_shows_neither(run: Path) -> None:
     page, data = page_of(run)
     text = (run / "report.html").read_text(encoding="utf-8")
-    assert "Who makes" not in page.words
-    assert "does it give up" not in page.words
+    assert "Who plays" not in page.words
+    assert "does it resign" not in page.words
     charts = set(re.findall(r'class="plot" data-chart="(\w+)"', text))
     assert charts >= {"rating", "policy_loss", "evaluations"}
     assert not charts & {"gate", "resigned", "false_positives", "threshold"}
@@ -365,7 +365,7 @@ def test_the_games_are_the_first_one_a_tenth_in_the_longest_and_the_last(tmp_pat
     page, data = page_of(run)
     assert [(game["index"], game["why"]) for game in data["games"]] == [
         (0, "first"),
-        (3, "a tenth of the run in"),
+        (3, "one tenth into the run"),
         (1, "longest"),
         (30, "last"),
     ]
@@ -376,9 +376,9 @@ def test_the_games_are_the_first_one_a_tenth_in_the_longest_and_the_last(tmp_pat
 
 def test_a_game_that_is_several_of_these_is_shown_once(tmp_path: Path) -> None:
     one = page_of(make_run(tmp_path / "one", num_games=1))[1]["games"]
-    assert [game["why"] for game in one] == ["first, a tenth of the run in, longest and last"]
+    assert [game["why"] for game in one] == ["first, one tenth into the run, longest and last"]
     two = page_of(make_run(tmp_path / "two", num_games=2))[1]["games"]
-    assert [game["why"] for game in two] == ["first and a tenth of the run in", "longest and last"]
+    assert [game["why"] for game in two] == ["first and one tenth into the run", "longest and last"]
 
 
 def test_a_game_has_moves_seats_visits_and_reasons(run: Path) -> None:
@@ -426,9 +426,9 @@ def test_moves_are_in_the_notation_of_the_game(run: Path) -> None:
         ({}, {0: 40, 1: 20}, 9, "most visits, 67 %"),
         ({}, {1: 40, 0: 20}, 9, "sampled: it had 33 % of the visits"),
         ({}, {1: 999, 0: 1}, 9, "sampled: it had less than 1 % of the visits"),
-        ({}, {1: 40}, 9, "sampled, of few visits"),
+        ({}, {1: 40}, 9, "sampled, with few visits"),
         ({}, {0: 40}, 1, "forced: the only legal move"),
-        ({}, {}, 9, "after a quick search, of which nothing was kept"),
+        ({}, {}, 9, "after a quick search, which left no record"),
         (
             {"root_values": np.ones(5, np.float32), "visit_counts": np.ones(10, np.uint32)}
             | {"visit_offsets": np.array([0, 1, 4, 6, 8, 10], np.uint32)},
@@ -584,7 +584,7 @@ def test_a_checkpoint_that_cannot_be_used_is_said_to_be_so(go_run: Path) -> None
     (go_run / "checkpoints" / "last.ckpt").write_bytes(b"rubbish")
     found = page_of(go_run)[1]["games"][-1]["network"]
     assert list(found) == ["note"]
-    assert found["note"].startswith("The network of last.ckpt cannot be asked: ")
+    assert found["note"].startswith("Cannot use the network of last.ckpt: ")
 
 
 def test_the_losses_of_targets_are_shown_of_a_run_that_has_them(run: Path) -> None:
@@ -614,8 +614,11 @@ def test_an_altered_record_is_said_to_be_so(run: Path) -> None:
     content[-3] ^= 1
     path.write_bytes(content)
     page, data = page_of(run)
-    assert [game["why"] for game in data["games"]] == ["first and a tenth of the run in", "longest"]
-    assert "The game that is the last cannot be shown: " in page.words
+    assert [game["why"] for game in data["games"]] == [
+        "first and one tenth into the run",
+        "longest",
+    ]
+    assert "Cannot show the game that is the last: " in page.words
 
 
 @pytest.mark.parametrize("content", [b"", b"AZ", b"AZG1", b"rubbish" * 50])
@@ -632,7 +635,7 @@ def test_a_game_of_another_version_is_said_to_be_so(run: Path) -> None:
     (run / "games" / "records.azg").write_bytes(record.to_bytes())
     page, data = page_of(run)
     assert data["games"] == []
-    assert "cannot be shown" in page.words
+    assert "Cannot show" in page.words
     assert "No game has ended" not in page.words
 
 
@@ -641,7 +644,7 @@ def test_a_game_of_another_version_is_said_to_be_so(run: Path) -> None:
     [
         ("config.yaml", "The settings of this run cannot be read."),
         ("metrics.csv", "The first generation of this run has not ended yet."),
-        ("matches.csv", "No match has been played yet."),
+        ("matches.csv", "No matches yet."),
         ("games/records.azg", "No game has ended yet."),
     ],
 )
@@ -830,7 +833,7 @@ def test_the_game_a_tenth_in_is_kept_for_a_while(tmp_path: Path) -> None:
     file.append([record_of()] * 2345)
     chosen = {one.why: one.place for one in Chooser(file.path).choose()}
     size = len(record_of().to_bytes())
-    assert chosen["a tenth of the run in"] == 230 * size
+    assert chosen["one tenth into the run"] == 230 * size
 
 
 def test_a_page_replaces_a_link_and_does_not_follow_it(run: Path, tmp_path: Path) -> None:

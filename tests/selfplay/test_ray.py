@@ -170,7 +170,7 @@ def test_a_head_may_be_silent_for_a_while() -> None:
         time.sleep(0.3)
         assert not said
     until(lambda: len(said) == 1)
-    assert said[0].startswith(f"the head of the Ray cluster, 127.0.0.1:{port}, does not answer")
+    assert said[0].startswith(f"the head of the Ray cluster, 127.0.0.1:{port}, does not respond")
     with socket.create_server(("127.0.0.1", port)):
         head.require()
     head.patience = 0.2

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from azcore.report.report import write_report
-from azcore.storage.changes import Change, changes, changes_in_words, changes_of_arms
+from azcore.storage.changes import Change, changes, changes_of_arms, describe_changes
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import DEFAULT, own_settings, read_config
 from conftest import TINY, compose
@@ -24,15 +24,15 @@ def run_of(c_init: float, default: dict[str, Any] | None, **more: Any) -> dict[s
 
 def test_of_one_run() -> None:
     assert changes(run_of(2.0, None)) is None
-    assert changes_in_words(run_of(2.0, None)) is None
-    assert changes_in_words(run_of(2.0, {})) == "all defaults"
+    assert describe_changes(run_of(2.0, None)) is None
+    assert describe_changes(run_of(2.0, {})) == "all defaults"
     found = run_of(2.0, {"puct.c_init": 1.25, "search.solve": True, "seed": 3})
     assert changes(found) == [Change("puct.c_init", 2.0, 1.25)]
-    assert changes_in_words(found) == "puct.c_init=2.0 (default 1.25)"
+    assert describe_changes(found) == "puct.c_init=2.0 (default 1.25)"
     # A run may come from a stranger.
-    assert changes_in_words(run_of(2.0, [])) is None  # type: ignore[arg-type]
+    assert describe_changes(run_of(2.0, [])) is None  # type: ignore[arg-type]
     hostile = run_of(2.0, {"puct.\x1bx": "\x1b"}, puct={"\x1bx": "y" * 999})
-    assert changes_in_words(hostile) == f"puct.?x={'y' * 60}… (default ?)"
+    assert describe_changes(hostile) == f"puct.?x={'y' * 60}… (default ?)"
 
 
 def test_of_several() -> None:

@@ -359,7 +359,7 @@ def test_a_new_file_is_there_whole_or_not_at_all(
     assert list(path.parent.iterdir()) == [path]
     assert [record.game_index for record in GameFile(path).read()] == [0, 1, 2]
     before = path.read_bytes()
-    with pytest.raises(GameFileError, match="exists already"), new_game_file(path):
+    with pytest.raises(GameFileError, match="already exists"), new_game_file(path):
         pass
     assert path.read_bytes() == before
 

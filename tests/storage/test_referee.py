@@ -82,7 +82,7 @@ LIES: list[tuple[Change, str]] = [
         lambda g, r: {"visit_actions": with_entry(r.visit_actions, 1, r.visit_actions[0])},
         "names an action twice",
     ),
-    (lambda g, r: {"players": 1 - r.players}, "is of the other seat"),
+    (lambda g, r: {"players": 1 - r.players}, "belongs to the other seat"),
     (lambda g, r: {"outcome": -r.outcome}, "rules' outcome of this game is"),
     (lambda g, r: {"resigned_by": 0 if r.outcome < 0 else 1}, "got a resignation"),
     (lambda g, r: cut(r, len(r) - 1), "one that is not over after"),

@@ -232,7 +232,7 @@ BAD = [
         '[FEN "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1"]\n\n*',
         "x.pgn, game 1: .* end of the game",
     ),
-    ("x.azg", "AZG3", "x.azg, byte 0: no game record begins here"),
+    ("x.azg", "AZG3", "x.azg, byte 0: there is no game record here"),
     (
         "x.epd",
         "# nothing\n",
@@ -390,5 +390,5 @@ def test_games_by_others_may_begin_where_a_game_begins() -> None:
     record = maker.record(form.read("(;SZ[3]KM[0.5]RE[B+R];B[bb];W[aa])"), form, 0)
     assert (record.start, record.outcome) == (".../.../... b komi=0.5", 1)
     Referee(game).check(parse_frame(record.to_bytes(), "here"), "here")
-    with pytest.raises(TranscriptError, match="usual start"):
+    with pytest.raises(TranscriptError, match="initial position"):
         maker.record(form.read("(;SZ[3]KM[0.5]RE[B+R]AB[aa];W[bb])"), form, 0)

@@ -514,7 +514,7 @@ ALONE = {
     "a path that begins another": (
         {"board": changed_board(actions=paths_of_growing_length)},
         Identity.BOARD,
-        "must be no beginning of another",
+        "must be no prefix of another",
     ),
     "an action that cannot be clicked": (
         {"board": changed_board(actions=lambda board: dict(list(board.actions.items())[1:]))},
@@ -580,7 +580,7 @@ ALONE = {
     "observation overwritten by the next": (
         {"observation": observation_in_one_buffer},
         Identity.STEADY,
-        "was written to later",
+        "changed later",
     ),
     "action text means another action": (
         {"action_to_text": text_upside_down},
@@ -978,7 +978,7 @@ def key_as_text(self, state):
     [
         (key_of_nothing, "with another legal_action_mask"),
         (key_without_two_cells, "legal_action_mask"),
-        (key_that_counts_calls, "another key the second time"),
+        (key_that_counts_calls, "a different key on the second call"),
         (key_below_zero, "want a whole number below 2**64"),
         (key_as_text, "position_key is '.........'"),
     ],

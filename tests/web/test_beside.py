@@ -213,7 +213,9 @@ def test_the_page_stays_for_those_who_are_there_when_the_run_ends(tmp_path: Path
             beside.stay(said.append)
             assert time.monotonic() - began >= 3
             assert page.heard[-1]["moves"] == ["b2"]
-        assert said[1].startswith("the page stays until nobody is there, or until Ctrl-C: http://")
+        assert said[1].startswith(
+            "the page stays open until everyone leaves, or until Ctrl-C: http://"
+        )
         assert is_gone(f"http://{place}")
 
 

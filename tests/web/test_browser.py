@@ -187,7 +187,7 @@ def test_nothing_of_a_game_is_lost(page: Any, place: str) -> None:
     click(page, "A1")  # another game
     page.locator("#moves li").nth(1).wait_for(state="detached")
     assert moves(page, 1) == ["A1"]
-    page.click("text=Bring them back")
+    page.click("text=Restore them")
     assert moves(page, 5)[-1] == "E3"
 
 
@@ -221,7 +221,7 @@ def test_a_server_that_is_silent_or_gone_is_told_of(page: Any, place: str) -> No
     began = time.monotonic()
     click(page, "C3")
     page.locator(".ghost .sent").wait_for(state="attached")  # seen before the server knows
-    page.locator("#message", has_text="The server does not answer").wait_for()
+    page.locator("#message", has_text="The server does not respond").wait_for()
     assert time.monotonic() - began < 3 + 2  # on a busy machine
     held["silent"] = False
     held["socket"].close(code=1011, reason="")
@@ -234,7 +234,10 @@ def test_a_server_that_is_silent_or_gone_is_told_of(page: Any, place: str) -> No
 
 def test_a_link_that_leads_nowhere_says_so(page: Any, place: str) -> None:
     for link, says in (
-        ("player=runs/gone@last", "There is no player named 'runs/gone@last' here any more"),
+        (
+            "player=runs/gone@last",
+            "There is no player named 'runs/gone@last'; it may have been removed",
+        ),
         ("player=search/go&moves=E5&ply=7", "A ply must be 0 to 1, got 7"),
     ):
         page.goto("about:blank")
@@ -420,7 +423,7 @@ def test_inside_a_search_step_by_step(page: Any, place: str) -> None:
     assert page.locator("#walk tbody tr").count() == 1
     page.fill("#own-value", "-0.5")
     page.click("#own button")
-    page.locator("#story", has_text="You said −0.500").wait_for()
+    page.locator("#story", has_text="Your value is −0.500").wait_for()
     page.click("#all")
     page.locator("#count", has_text="50 of 50").wait_for()
     visits = [int(row.split("\t")[1]) for row in page.locator("#edges tbody tr").all_inner_texts()]
@@ -433,7 +436,7 @@ def test_inside_a_search_step_by_step(page: Any, place: str) -> None:
     page.locator("#heads", has_text="log P").wait_for()
     page.locator("#paper", has_text="Danihelka").wait_for()
     page.check("#unturned")
-    page.locator("#story", has_text="nobody turns the sign").wait_for()
+    page.locator("#story", has_text="does not flip the sign").wait_for()
     best = page.locator("#rivals p").first.inner_text().split(",")[0].split()[-1]
     top = page.locator("#rivals table").first.locator("tbody tr").first.inner_text()
     assert f"▸ {best}" in top or f", {best} has the highest g" in page.inner_text("#rivals")
@@ -490,7 +493,7 @@ def test_a_game_that_one_watches_has_a_pace_and_rests(page: Any, place: str) -> 
     page.locator("#moves li").nth(1).wait_for()
     assert time.monotonic() - began > 2
     page.keyboard.press(" ")
-    page.locator("#status", has_text="The game rests").wait_for()
+    page.locator("#status", has_text="The game is paused").wait_for()
     rests = page.locator("#moves li").count()
     page.wait_for_timeout(1500)
     assert page.locator("#moves li").count() == rests

@@ -117,8 +117,8 @@ def test_a_crowd_that_says_nothing_keeps_nobody_out(
         assert socket_of_page.recv(PATIENCE) == "x"
         said = capsys.readouterr().err
     assert said == (
-        "azcore: 5 connections are open, which is the limit; each new one closes the one that has "
-        "been silent for longest\n"
+        "azcore: the limit of 5 open connections is reached; each new one closes the one idle "
+        "longest\n"
     )
 
 

@@ -134,11 +134,11 @@ def test_a_value_of_ones_own_is_kept_when_one_comes_back(place: str) -> None:
     with visit(place) as visitor:
         visitor.open()
         told = visitor.ask(do="value", value=0.5)
-        assert (told["told"], told["last"]["value"], told["last"]["seat"]) == (True, 0.5, "O")
+        assert (told["isOwn"], told["last"]["value"], told["last"]["seat"]) == (True, 0.5, "O")
         assert told["last"]["steps"][0]["gain"] == -0.5
         visitor.ask(do="jump", at=9)
         assert visitor.ask(do="jump", at=1) == told
-        assert visitor.ask(do="value", value=1.5)["says"].startswith("a value must be a number")
+        assert visitor.ask(do="value", value=1.5)["message"].startswith("a value must be a number")
 
 
 def test_each_change_changes_what_it_says(place: str) -> None:
@@ -177,7 +177,7 @@ def test_halves_of_a_network(place: str) -> None:
 
 BAD = [
     ({"do": "jump", "at": 1}, "no search is open"),
-    ({"do": "dance"}, "an order that this server does not know"),
+    ({"do": "dance"}, "this server does not know"),
     ({"do": "open", "player": PLAYER}, "simulations must be a whole number from 1 to 1,000"),
     ({"do": "open", "player": PLAYER, "simulations": 2000}, "from 1 to 1,000"),
     ({"do": "open", "player": PLAYER, "simulations": 5, "rule": "luck"}, "rule must be one of"),
@@ -201,15 +201,18 @@ def test_refusals(place: str, order: dict[str, Any], says: str) -> None:
     with visit(place) as visitor:
         answer = visitor.ask(**order)
         assert answer["what"] == "error"
-        assert says in answer["says"]
+        assert says in answer["message"]
         assert visitor.open()["what"] == "inside"  # the visit goes on
 
 
 def test_a_node_that_is_not_there(place: str) -> None:
     with visit(place) as visitor:
         visitor.open()
-        assert visitor.ask(do="look", path=[0])["says"] == "the search has not been there yet"
-        assert "a list of actions" in visitor.ask(do="look", path="a1")["says"]
+        assert (
+            visitor.ask(do="look", path=[0])["message"]
+            == "the search has not reached this node yet"
+        )
+        assert "a list of actions" in visitor.ask(do="look", path="a1")["message"]
         assert visitor.ask(do="jump", at=41)["what"] == "error"
 
 
@@ -225,7 +228,7 @@ def test_a_fault_ends_the_visit_and_no_other(
         visitor.open()
         with monkeypatch.context() as patched:
             patched.setattr(Inside, "_show", lambda *_: 1 / 0)
-            with pytest.raises(ConnectionClosedError, match="a fault in the server"):
+            with pytest.raises(ConnectionClosedError, match="server error"):
                 visitor.ask(do="jump", at=1)
         assert other.ask(do="jump", at=1)["at"] == 1
     assert "ZeroDivisionError" in caplog.text

@@ -15,8 +15,8 @@ from azcore.web.levels import (
     LEVELS,
     NoisyEvaluator,
     claims,
+    describe_levels,
     level,
-    levels_in_words,
     strength,
 )
 
@@ -30,7 +30,7 @@ class Certain(Evaluator):
 
 
 def test_every_game_has_the_same_five_with_a_network_or_without() -> None:
-    with_network, alone = levels_in_words(True), levels_in_words(False)
+    with_network, alone = describe_levels(True), describe_levels(False)
     assert [row[:2] for row in with_network] == [row[:2] for row in alone]
     assert [row[2] for row in with_network] == [
         "plays random moves",

@@ -106,7 +106,7 @@ def test_a_game_is_opened_where_it_was_left(page: Page) -> None:
     position = page.open("search/go", **game, ply=1)
     assert (position["ply"], position["moves"]) == (1, ["E5", "C3", "G7"])
     page.tell({"do": "undo"})
-    assert page.hear("error")["says"].startswith("only the last move can be taken back")
+    assert page.hear("error")["message"].startswith("only the last move can be taken back")
     page.tell({"do": "resign"})
     assert (page.hear("position")["ply"], position["over"]) == (3, "")
     position = page.open("search/go", **game, resigned=1)
@@ -197,7 +197,7 @@ def test_a_hint_interrupts_an_analysis_and_no_engine(page: Page) -> None:
     page.play(position, "E5")
     page.hear("position", ply=1)
     page.tell({"do": "hint"})
-    assert page.hear("error")["says"] == "a hint comes when it is your turn"
+    assert page.hear("error")["message"] == "a hint is available only on your turn"
     assert page.hear("position", ply=2)["mayMove"]  # it has moved, after all
 
 
@@ -267,7 +267,7 @@ def test_what_others_write_is_read_as_far_as_it_can_be(page: Page) -> None:
     for text in ("position startpos moves e2e4 e7e5", "[Fen ...]\n1. e4 e5 ± 2. Ke7 *"):
         page.tell({"do": "load", "text": text})
         assert page.hear("position", ply=2)["texts"] == ["e2e4", "e7e5"]
-    assert "read up to a fault: chess: move 2. " in page.hear("error")["says"]
+    assert "read up to an error: chess: move 2. " in page.hear("error")["message"]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_what_others_write_is_read_as_far_as_it_can_be(page: Page) -> None:
         ({"do": "play", "ply": 0, "action": "E5"}, "must be a whole number"),
         ({"do": "play", "ply": 0, "action": True}, "must be a whole number"),
         ({"do": "jump", "ply": 5}, "a ply must be 0 to 0"),
-        ({"do": "undo"}, "nothing to take back"),
+        ({"do": "undo"}, "no move to take back"),
         ({"do": "look", "layer": "x"}, "must be one of none"),
         ({"do": "seats", "people": [2]}, "each 0 or 1"),
         *(
@@ -291,7 +291,7 @@ def test_what_others_write_is_read_as_far_as_it_can_be(page: Page) -> None:
             for wrong in ("0", "50001", "99999999999", "nans", "61s", "0s", "hardest", "")
         ),
         ({"do": "seats", "people": [0], "strengths": ["easy"]}, "must be two texts"),
-        ({"do": "load", "text": "(;nonsense"}, "cannot be read"),
+        ({"do": "load", "text": "(;nonsense"}, "cannot read this text"),
         ({"do": "load", "text": ""}, "1 to 200,000 characters"),
         ({"do": "save", "format": "pdf"}, "one of sgf, got 'pdf'"),
         ({"do": "open", "player": "/etc/passwd"}, "no player named '/etc/passwd'"),
@@ -300,9 +300,9 @@ def test_what_others_write_is_read_as_far_as_it_can_be(page: Page) -> None:
         ({"do": "open", "player": "search/go", "moves": ["Z99"]}, "Z99"),
         ({"do": "open", "player": "search/go", "moves": ["E5", "E5"]}, "E5"),
         ({"do": "open", "player": "search/go", "moves": ["E5"], "ply": 2}, "0 to 1, got 2"),
-        ({"do": "review"}, "no move to review"),
+        ({"do": "review"}, "no moves to review"),
         ({"do": "try", "ply": 0, "action": 90, "chance": 0.5}, "0 to 81, got 90"),
-        ({"do": "try", "ply": 0, "action": "E5", "chance": 0.5}, "no action 'E5' can be tried"),
+        ({"do": "try", "ply": 0, "action": "E5", "chance": 0.5}, "action 'E5' is not legal there"),
         ({"do": "try", "ply": 0, "action": 1, "chance": 7}, "chance must be 0 to 1, got 7"),
         ({"do": "why", "ply": 0, "actions": [1] * 11}, "a list of at most 10"),
         ({"do": "why", "ply": 0, "actions": [1, 1]}, "not legal"),
@@ -316,7 +316,7 @@ def test_what_cannot_be_done_is_said_and_the_game_goes_on(
 ) -> None:
     page.open("search/go", people=[0, 1])
     page.tell(order)
-    assert says in page.hear("error")["says"]
+    assert says in page.hear("error")["message"]
     page.tell({"do": "jump", "ply": 0})
     assert page.hear("position")["ply"] == 0
 
@@ -325,7 +325,7 @@ def test_text_that_is_no_json_is_refused(page: Page) -> None:
     page.open("search/go", people=[0, 1])
     for text in ("{", "[" * 100_000, '{"do": "jump", "ply": 1e999}'):
         page.socket.send(text)
-        assert page.hear("error")["says"]
+        assert page.hear("error")["message"]
 
 
 def test_a_message_that_is_too_long_ends_the_visit(page: Page) -> None:
@@ -521,7 +521,7 @@ def test_a_page_that_reads_nothing_is_not_answered_without_end(tmp_path: Path) -
         assert sessions[0].noted.count("done") < 30
         heard: Counter[str] = Counter()
         while heard["new"] < 400:
-            heard[json.loads(page.socket.recv(timeout=PATIENCE))["says"][:3]] += 1
+            heard[json.loads(page.socket.recv(timeout=PATIENCE))["message"][:3]] += 1
         assert (heard["xxx"], sessions[0].noted.count("done")) == (400, 40)
         assert heard["old"] < 400  # some were left out
 
@@ -603,7 +603,7 @@ def test_a_run_that_goes_on_is_played_with_its_newest_weights(tmp_path: Path) ->
     shelf.load("search/go")
     assert loads[2:] == [None]
     last.unlink()
-    with pytest.raises(SettingError, match="is not there any more"):
+    with pytest.raises(SettingError, match="no longer exists"):
         shelf.load(name)
 
 

@@ -131,7 +131,7 @@ def test_planes_with_their_names(place: str) -> None:
     assert "pawns: 8 of 64 cells" in now["opponent's pawns"]
     assert "White to move" in seen["sections"][0]["zeros"]
     assert "moves played" in seen["sections"][0]["zeros"]  # a move is two plies
-    assert seen["symmetries"] == ["as it is"]
+    assert seen["symmetries"] == ["unchanged"]
     assert seen["views"] == []  # search without a network says nothing
 
 
@@ -141,10 +141,10 @@ def test_planes_turned_and_what_the_network_says_of_them(place: str) -> None:
         page.tell({"do": "open", "player": name, "moves": ["a3"]})
         seen = page.hear("sees")
         names = seen["symmetries"]
-        page.tell({"do": "turn", "symmetry": names.index("left and right exchanged")})
+        page.tell({"do": "turn", "symmetry": names.index("left and right swapped")})
         turned = page.hear("sees")
         page.tell({"do": "turn", "symmetry": 8})
-        assert "from 0 to 7" in page.hear("error")["says"]
+        assert "from 0 to 7" in page.hear("error")["message"]
     first, second = (m["sections"][0]["planes"][0]["svg"] for m in (seen, turned))
     assert 'd="M0 0h20' in first
     assert 'd="M40 0h20' in second
@@ -194,7 +194,7 @@ def test_symmetries_do_what_their_names_say() -> None:
     what = {
         "a quarter turn to the left": np.rot90(board),
         "a half turn": np.rot90(board, 2),
-        "top and bottom exchanged": board[::-1],
+        "top and bottom swapped": board[::-1],
         "mirrored along the diagonal \\": board.T,
     }
     cells = dict(zip(symmetry_names(game)[1:], (s.cells for s in game.symmetries), strict=True))
@@ -272,10 +272,10 @@ def test_three_runs_of_different_games_on_one_page(place: str, runs: Path) -> No
     table = page[page.index("<h2>The rules</h2>") :]
     rows = dict(re.findall(r'<th scope="row">([^<]*)</th>((?:<td>[^<]*</td>)*)', table))
     told = {name: re.findall("<td>([^<]*)", cells) for name, cells in rows.items()}
-    assert told["Actions there are"] == ["9", "10", "5"]
-    assert told["Planes that the network sees"] == ["2 of 3 × 3", "17 of 3 × 3", "17 of 2 × 2"]
+    assert told["Number of actions"] == ["9", "10", "5"]
+    assert told["Input planes"] == ["2 of 3 × 3", "17 of 3 × 3", "17 of 2 × 2"]
     assert told["Optimizer steps"] == ["20"] * 3
-    assert told["Rating over its own random play"][0].endswith(" Elo")
+    assert told["Rating above its own random play"][0].endswith(" Elo")
     data = json.loads(re.findall('id="data">(.*?)</script>', page)[0])
     assert [run["title"] for run in data["runs"]] == ["Tic tac toe", "Go 3×3", "Go 2×2"]
     for run in data["runs"]:
@@ -339,7 +339,7 @@ def test_a_run_is_met_as_it_was(place: str, width: int) -> None:
         card = page.locator("[data-run=noughts]")
         card.locator("input").focus()
         page.keyboard.press("Home")
-        card.get_by_text("before it learned anything").wait_for()
+        card.get_by_text("before training").wait_for()
         card.get_by_text("Play").click()
         page.locator("#game-title", has_text="after 0 s, step 0").wait_for()
         page.locator("#moment").focus()
@@ -369,13 +369,13 @@ def test_a_run_that_goes_on_shows_its_games_in_step(place: str, runs: Path) -> N
             page.locator("#films figure svg").wait_for()
             assert page.locator("#films figure").count() == 1
             page.click("[data-films=next]")
-            page.locator("#films .says", has_text="1: X plays").wait_for()
+            page.locator("#films .description", has_text="1: X plays").wait_for()
             (live / "games/records.azg").write_bytes(b"".join(records))
             (live / "metrics.csv").write_text("".join(table))
             page.locator("#films figure").nth(1).wait_for()
-            page.locator("#films .says", has_text="1: X plays").nth(1).wait_for()
+            page.locator("#films .description", has_text="1: X plays").nth(1).wait_for()
             page.click("[data-films=next]")
-            page.locator("#films .says", has_text="2: O plays").nth(1).wait_for()
+            page.locator("#films .description", has_text="2: O plays").nth(1).wait_for()
             page.locator("[data-films=play]").click()
             page.locator("#films .count", has_text="4 of").wait_for()
     finally:
@@ -400,13 +400,13 @@ def test_runs_side_by_side_and_saved_as_a_file(place: str, tmp_path: Path, width
         page.locator("#films figure svg").nth(2).wait_for()
         assert page.locator("#charts .plot svg").count() >= 6
         page.click("[data-films=next]")
-        page.locator("#films .says", has_text="1: X plays").wait_for()
-        page.locator("#films .says", has_text="1: black plays").nth(1).wait_for()
+        page.locator("#films .description", has_text="1: X plays").wait_for()
+        page.locator("#films .description", has_text="1: black plays").nth(1).wait_for()
         page.locator("#moment").fill("0")
-        page.locator("#films figcaption", has_text="Go 3×3, nothing learned yet").wait_for()
+        page.locator("#films figcaption", has_text="Go 3×3, untrained").wait_for()
         page.locator("input[value=evaluations]").check(force=True)
         page.locator('svg[aria-label*="over evaluations of networks"]').first.wait_for()
-        page.locator("tr", has_text="Actions there are").get_by_text("10").wait_for()
+        page.locator("tr", has_text="Number of actions").get_by_text("10").wait_for()
 
 
 VIEWS = {  # and what is there once a view is complete

@@ -136,10 +136,10 @@ def test_where_games_are_played(place: str, runs: Path) -> None:
         for name, values in (("two", (1.25, 800, 100, 2)), ("<b>one</b>", (1.5, 900, 50, 0)))
     ]
     report = get(place, "/report?run=deep/table")[1]
-    assert "Where games are played" in report
+    assert "Self-play processes" in report
     assert report.index("<td>two</td>") < report.index("<td>&lt;b&gt;one&lt;/b&gt;</td>")
     assert json.loads(get(place, "/run.json?run=true")[1])["members"] == []
-    assert "Where games are played" not in get(place, "/report?run=true")[1]
+    assert "Self-play processes" not in get(place, "/report?run=true")[1]
     (runs / "deep/table/members.csv").unlink()
 
 
@@ -182,7 +182,7 @@ def test_a_run_is_listed_before_it_has_a_table(place: str, runs: Path) -> None:
         run.save_progress(212, 3413, "positions")
         run.save_progress(999, 3413, "positions")  # within a second
         found = listed()
-        assert (found["title"], found["step"], found["goesOn"]) == ("Tic tac toe", None, True)
+        assert (found["title"], found["step"], found["isActive"]) == ("Tic tac toe", None, True)
         assert found["progress"] == [212, 3413, "positions"]
         run.progress.write_text('{"made": 1}')
         assert listed()["progress"] is None

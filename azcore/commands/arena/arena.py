@@ -1,4 +1,4 @@
-"""What `command=arena` plays: a tournament, or a comparison of runs."""
+"""`command=arena`: plays a tournament, or a comparison of runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from azcore.commands.arena.tournament import tournament
 
 
 def arena(config: Config) -> int:
-    """Play, rate and save; 0, or 130 when interrupted.
+    """Play, rate and save. Returns 0, or 130 after an interrupt.
 
     Raises:
         AzcoreError: a setting, a player or a run cannot be used; matches already played stay saved.

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from azcore.commands.arena.means import MeanPoint
 from azcore.commands.arena.runs import Run, labels
-from azcore.storage.changes import base_in_words, changes_of_arms
+from azcore.storage.changes import changes_of_arms, describe_base
 from azcore.storage.checkpoint import digest_of_weights, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import flat
@@ -39,7 +39,7 @@ def unlike(runs: Sequence[Run], last: Mapping[str, MeanPoint]) -> Iterator[str]:
     """How the training of runs differed, beyond their settings.
 
     Args:
-        runs: of all variants.
+        runs: the runs of all variants.
         last: the last moment at which each variant is rated.
     """
     variants = labels(last)
@@ -77,7 +77,7 @@ def table_of_settings(runs: Sequence[Run]) -> Iterator[Table]:
     }
     names = labels(configs)
     arms = {names[run.variant]: configs[run.variant] for run in runs}
-    bases = list(dict.fromkeys(map(base_in_words, arms.values())))
+    bases = list(dict.fromkeys(map(describe_base, arms.values())))
     of = f" of {bases[0]}" if len(bases) == 1 else ""
     table = Table("variant", "settings", title=f"settings other than the defaults{of}")
     for row in changes_of_arms(arms):

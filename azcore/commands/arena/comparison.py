@@ -8,10 +8,10 @@ cost only their own matches.
 It writes into the compared folder or `run_dir`:
 
 comparison_matches.csv   one row per match
-comparison_games.csv     every game of them
+comparison_games.csv     every game
 ratings.csv              one row per checkpoint
-differences.csv          one row per two variants: how much stronger one is, and how certainly
-comparison.txt           the tables and sentences that are printed
+differences.csv          one row per two variants: how much stronger one is, and how certain that is
+comparison.txt           the printed tables and sentences
 scaling.csv              with `arena.x=compute`: how strength grows with compute and parameters
 figure.png, figure.svg   if matplotlib is installed
 
@@ -86,10 +86,9 @@ RANDOM, SEARCH = "random", "search"  # the anchors; no checkpoint of a run has t
 
 
 def comparison(config: Config) -> int:
-    """Rate, write the tables, draw the figure and print the ratings of the last checkpoints; 0.
+    """Rate, write the tables, draw the figure and print the ratings of the last checkpoints.
 
-    Returns:
-        130 when interrupted; matches already played stay saved.
+    Returns: 0, or 130 when interrupted; matches already played stay saved.
 
     Raises:
         AzcoreError: a setting or a run cannot be used; matches already played stay saved.
@@ -142,16 +141,16 @@ def comparison(config: Config) -> int:
     found = scaling.laws(rated, pool) if options.x == "compute" else {}
     if found:
         Table(folder / "scaling.csv", scaling.SCALING).replace(scaling.rows_of(found))
-    said = [
+    output = [
         *_last(rated, curves, pool, options),
         *(scaling.said(found) if found else ()),
         *_between(curves, pairs, same),
         *unlike(runs, {variant: points[-1] for variant, points in curves.items()}),
         *table_of_settings(runs),
     ]
-    for each in said:
+    for each in output:
         console.print(each)
-    _save(folder / SUMMARY, said)
+    _save(folder / SUMMARY, output)
     _draw(folder, rated, curves, pool.values[SEARCH], options, found, console)
     last = {variant: vars(points[-1].rating) for variant, points in curves.items()}
     more = {"scaling": scaling.rows_of(found)} if found else {}
@@ -160,7 +159,7 @@ def comparison(config: Config) -> int:
 
 
 def _folder(run_dir: str | None, runs: Sequence[str]) -> Path:
-    """Where to write: `run_dir`, or the folder of the runs if one holds them all."""
+    """The output folder: `run_dir`, or the folder of the runs if one holds them all."""
     if run_dir is not None:
         return Path(run_dir)
     if len(runs) == 1:
@@ -169,11 +168,11 @@ def _folder(run_dir: str | None, runs: Sequence[str]) -> Path:
 
 
 def pairings(runs: Sequence[Run], rivals: int) -> Iterator[tuple[str, str]]:
-    """The pairings by name, no pair twice.
+    """The pairings by name, without repeats.
 
-    Every checkpoint meets both anchors and the next one of its run. At each level the runs form a
-    ring, sorted by seed and variant, and each meets the next `rivals` ones. Variants meet each
-    other there, and so do seeds.
+    Every checkpoint plays both anchors and the next checkpoint of its run. At each level the runs
+    form a ring, sorted by seed and variant, and each plays the next `rivals` ones. So variants and
+    seeds play each other.
     """
     yield SEARCH, RANDOM
     for run in runs:
@@ -201,7 +200,7 @@ def _predict(
 ) -> dict[str, Prediction]:
     """How well each checkpoint predicts the held-out games, without search.
 
-    Empty if no game is held out.
+    Returns an empty result if no game is held out.
 
     Raises:
         SettingError: the games cannot be read, or a run has learned from some of them.
@@ -329,7 +328,7 @@ def _pairs(
 
     Args:
         curves: by variant.
-        pool: of the ratings.
+        pool: the pool of the ratings.
         same: variants with the same weights, which do not differ.
     """
     found = {}
@@ -355,7 +354,7 @@ def _rows_of(pairs: Mapping[tuple[str, str], Difference]) -> list[dict[str, Any]
     ]
 
 
-def _save(path: Path, said: Sequence[RichTable | str]) -> None:
+def _save(path: Path, output: Sequence[RichTable | str]) -> None:
     """Write what was printed.
 
     Raises:
@@ -364,7 +363,7 @@ def _save(path: Path, said: Sequence[RichTable | str]) -> None:
     try:
         with path.open("w", encoding="utf-8") as file:
             console = Console(file=file, markup=False, soft_wrap=True, width=PAGE)
-            for each in said:
+            for each in output:
                 console.print(each)
     except OSError as error:
         raise SettingError(f"{path} cannot be written to: {error.strerror}") from error
@@ -405,12 +404,12 @@ def _last(
         "without a network and each other"
     )
     if len(rated) == 1:
-        yield "the interval is that of the distance from random play"
+        yield "the interval is for the difference from random play"
     else:
         shift = pool.half_width_among([entry.kept.name for entry in rated], [RANDOM])
         yield (
-            "intervals compare checkpoints with each other; all of them together may be "
-            f"{shift:.0f} Elo nearer to random play, or further from it"
+            "intervals compare checkpoints with each other; the distance of all of them from "
+            f"random play is uncertain by another {shift:.0f} Elo"
         )
     if all(len(points[-1].of) == 1 for points in curves.values()):
         yield "one seed: these intervals do not cover the variation between seeds"
@@ -450,8 +449,8 @@ def _between(
             yield f"only pairs with the strongest variant; differences.csv has all {len(pairs)}"
     for group in same:
         yield (
-            f"{listed([names[variant] for variant in group])} have the same weights: "
-            "what differs in their settings had no effect on training, so no difference is given"
+            f"{listed([names[variant] for variant in group])} have the same weights: their "
+            "different settings had no effect on training, so the table omits their difference"
         )
 
 
@@ -473,7 +472,7 @@ def _draw(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        console.print("no figure without matplotlib: pip install matplotlib")
+        console.print("a figure needs matplotlib: pip install matplotlib")
         return
     for path in draw(folder, rated, curves, search, options, found):
         console.print(f"figure {path}")

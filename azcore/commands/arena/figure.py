@@ -44,7 +44,7 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Panel:
-    """What one part of the figure shows."""
+    """One panel of the figure."""
 
     name: str  # among `Rated.values`
     label: str

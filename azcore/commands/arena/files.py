@@ -84,7 +84,7 @@ class MatchFiles:
     Args:
         folder: where they are.
         game: what is played.
-        prefix: of the names of both files.
+        prefix: the prefix of the names of both files.
     """
 
     def __init__(self, folder: Path, game: Game, prefix: str = "") -> None:
@@ -106,17 +106,17 @@ class MatchFiles:
         """
         if any(row.get("match") not in wanted for row in self._matches.rows()):
             raise SettingError(
-                f"run_dir {self.folder} holds matches of other players or under other "
-                "conditions; name another folder"
+                f"run_dir {self.folder} holds matches of other players or under other conditions; "
+                "set another folder"
             )
 
     def played(
         self, wanted: Mapping[str, tuple[str, str]], is_whole: Callable[[MatchResult], bool]
     ) -> dict[str, MatchResult]:
-        """The matches played before; removes one that was cut short.
+        """The matches played before; removes incomplete ones.
 
         Args:
-            wanted: the players of each match, the first of them first.
+            wanted: the players of each match, in order.
             is_whole: whether a match has all of its games.
 
         Raises:
@@ -163,7 +163,7 @@ class MatchFiles:
         )
 
     def add(self, match: str, result: MatchResult) -> None:
-        """Store a match that has ended.
+        """Save a finished match.
 
         The player in the column `first` has seat 0, `outcome` is in its view, and `actions` are
         texts separated by spaces, including the opening.

@@ -1,4 +1,4 @@
-"""The matches of a folder, one after another, none of them twice."""
+"""The matches of a folder, one after another, without repeats."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Pairing:
 
     Args:
         players: their indices among all players, the first of the match first.
-        seed: of openings and players.
+        seed: the seed of openings and players.
         match: its identity, see `match_of`.
     """
 
@@ -56,11 +56,11 @@ def match_of(*parts: object) -> str:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Where games begin, and which tablebase ends them.
+    """The starting positions, the openings, and the tablebase that ends games.
 
     Args:
         starts: positions; None: the initial one.
-        book: of openings; None: openings are random.
+        book: the book of openings; None: openings are random.
         tablebase: None: games are played to their end.
     """
 
@@ -78,14 +78,14 @@ def play_all(
     console: Console,
     ended: Ended,
 ) -> tuple[dict[str, MatchResult], bool]:
-    """The results, and whether Ctrl-C prevented some.
+    """The results, and whether Ctrl-C stopped some matches.
 
     Args:
-        settings: of the matches.
+        settings: the settings of the matches.
         players: all of them.
-        pairings: who meets whom.
+        pairings: who plays whom.
         play: plays a match.
-        files: that store matches, perhaps including earlier ones.
+        files: where matches are saved, perhaps including earlier ones.
         console: to print on.
         ended: called after each match.
     """
@@ -103,7 +103,7 @@ def play_all(
     names = {match: (players[a].name, players[b].name) for match, (a, b) in places.items()}
     before = files.played(names, is_whole)
     if before:
-        console.print(f"{len(before)} of the matches had been played before")
+        console.print(f"{len(before)} of the matches were already saved")
     results: dict[str, MatchResult] = {}
     bar = Progress(
         TextColumn("{task.description}"),
@@ -146,10 +146,10 @@ def player_of_matches(
     circumstances: Circumstances,
     say: Callable[[str], None],
 ) -> Iterator[PlayMatch]:
-    """What plays the matches, here or elsewhere, as long as the block lasts.
+    """The function that plays the matches, here or elsewhere, during the `with` block.
 
     Args:
-        settings: of the matches.
+        settings: the settings of the matches.
         backend: where to play.
         entrants: what the players are built from.
         players: built from the entrants.
@@ -207,21 +207,21 @@ def player_of_matches(
 def _counter(
     bar: Progress, task: Any, before: int, title: str, games: int
 ) -> Callable[[int], None]:
-    """A callback for the number of games of a match that have ended: it moves the bar.
+    """A callback for the number of finished games of a match: it moves the bar.
 
-    Where there is no bar, since the output is a log and not a terminal, it prints a line a minute.
+    If the output is not a terminal, it prints a line a minute instead.
     """
-    told = time.monotonic()
+    reported = time.monotonic()
 
     def count(done: int) -> None:
-        nonlocal told
+        nonlocal reported
         bar.update(task, completed=before + done)
         if (
             not bar.console.is_terminal
-            and time.monotonic() - told >= SECONDS_A_LINE
+            and time.monotonic() - reported >= SECONDS_A_LINE
             and done < games
         ):
-            told = time.monotonic()
+            reported = time.monotonic()
             bar.console.print(f"{title}: {done:,} of {games:,} games")
 
     return count

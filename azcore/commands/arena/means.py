@@ -38,9 +38,9 @@ class Rated:
 
     @property
     def values(self) -> dict[str, float]:
-        """By name: the `rating`, and for games by others `predicted` and `value_error`.
+        """The `rating`, and for games by others `predicted` and `value_error`, by name.
 
-        These are the share of moves that the network finds likeliest, and (z - v)^2.
+        These are the share of moves that the network ranks first, and (z - v)^2.
         """
         found = {"rating": self.rating}
         if self.prediction is not None:
@@ -59,7 +59,7 @@ class MeanPoint:
 
     @property
     def rating(self) -> Rating:
-        """In Elo above random play."""
+        """The rating in Elo above random play."""
         return self.means["rating"]
 
 
@@ -90,7 +90,7 @@ def mean_over_seeds(ratings: Sequence[float], own: float) -> Rating:
     seeds.
 
     Args:
-        ratings: of the same moment in n runs that differ in the seed alone.
+        ratings: the ratings of the same moment in n runs that differ in the seed alone.
         own: half the 95 % interval of their mean from the matches alone, see `Pool.half_width`; 0
             if all are measured on the same positions.
     """
@@ -199,7 +199,7 @@ class Difference:
 
 
 def difference(first: MeanPoint, second: MeanPoint, pool: Pool) -> Difference:
-    """The difference of two means of ratings.
+    """The difference between two means of ratings.
 
     As in `mean_over_seeds`, half the interval is the square root of t^2 s^2 + own^2. Here s is the
     standard error between seeds with one standard deviation for both variants, and t has as many

@@ -82,7 +82,7 @@ def _cross_table(results: Sequence[MatchResult], standings: Sequence[Standing]) 
     return table
 
 
-def anchors_in_words(anchors: Mapping[str, float]) -> str:
+def describe_anchors(anchors: Mapping[str, float]) -> str:
     return ", ".join(f"{name} at {elo:g}" for name, elo in anchors.items())
 
 
@@ -93,7 +93,7 @@ def _sentences(
     anchors: Mapping[str, float],
 ) -> Iterable[str]:
     """Notes for the reader of the tables."""
-    fixed = anchors_in_words(anchors)
+    fixed = describe_anchors(anchors)
     yield f"Elo relative to {fixed}; LOS: probability that a player is stronger than the next one."
     if rated.first_move is not None:
         move = rated.first_move

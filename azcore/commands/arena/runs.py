@@ -1,4 +1,4 @@
-"""The runs of a comparison, their variants and seeds, and which of their checkpoints are rated."""
+"""The runs of a comparison, their variants and seeds, and the checkpoints to rate."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def labels(variants: Iterable[str]) -> dict[str, str]:
 def _require_comparable(
     configs: Mapping[str, Mapping[str, Any]], variants: Mapping[str, str]
 ) -> None:
-    """Require one game for all runs, and settings that differ only in the seed in a variant."""
+    """Require one game for all runs, and runs of a variant that differ only in the seed."""
     first = next(iter(configs))
     of_variant: dict[str, list[str]] = {}
     for name, config in configs.items():

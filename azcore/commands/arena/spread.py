@@ -25,10 +25,10 @@ from azcore.selfplay.weights import Weights
 
 
 class ArenaContext(JobContext):
-    """What parts of a tournament's matches need, which are played one at a time.
+    """What the parts of a tournament's matches need; a member plays one part at a time.
 
     Args:
-        settings: of the matches.
+        settings: the settings of the matches.
         entrants: what the players are built from.
 
     Attributes:
@@ -52,7 +52,7 @@ class ArenaRecipe(Recipe):
     """Builds a member that plays parts of matches.
 
     Args:
-        settings: of the tournament.
+        settings: the tournament's settings.
         entrants: what the players are built from.
         threads: cores for the networks of a member.
     """
@@ -72,12 +72,12 @@ class ArenaRecipe(Recipe):
 
 @dataclass(frozen=True)
 class EntrantsPart(Job[Played]):
-    """Some pairs of games between two of the players.
+    """Some pairs of games between two players.
 
     Args:
         players: their indices among all players.
         openings: where games begin.
-        seed: of the players.
+        seed: the seed of the players.
     """
 
     players: tuple[int, int]
@@ -103,10 +103,10 @@ def slots_of(
     entrants: Sequence[Entrant],
     say: Callable[[str], None],
 ) -> JobSlots:
-    """As many slots as `backend` asks for or this machine has cores, at most one per pair.
+    """As many slots as `backend` sets or this machine has cores, at most one per pair.
 
     Args:
-        settings: of the tournament.
+        settings: the tournament's settings.
         backend: any but in this process.
         entrants: what the players are built from.
         say: called with a sentence.

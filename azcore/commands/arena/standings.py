@@ -1,4 +1,4 @@
-"""The rating list, a line per player."""
+"""The rating list: one line per player."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ from azcore.storage.untrusted import require_no_links
 
 
 def tournament(config: Config) -> int:
-    """Play the matches, print and save the results; 0, or 130 when interrupted.
+    """Play the matches, and print and save the results. Returns 0, or 130 after an interrupt.
 
     Raises:
         AzcoreError: a setting or a player cannot be used; nothing was written.
@@ -128,12 +128,14 @@ def tournament(config: Config) -> int:
         write_result(config, folder=folder, ratings=[asdict(each) for each in standings])
     if interrupted:
         number = f"after {len(results)} of {len(pairings)} matches"
-        console.print(f"interrupted {number}" if results else "interrupted: no match is over")
+        console.print(
+            f"interrupted {number}" if results else "interrupted before the first match ended"
+        )
     return interrupts.STATUS if interrupted else 0
 
 
 def _conditions(settings: MatchSettings) -> tuple[object, ...]:
-    """Everything that matches depend on besides their players."""
+    """The conditions that determine the matches, besides their players."""
     of_matches = replace(
         settings.arena, anchors=None, export=None, teaching_k=None, format=FORMATS[0]
     )
@@ -148,7 +150,7 @@ def _conditions(settings: MatchSettings) -> tuple[object, ...]:
 
 
 def wanted_players(config: Mapping[str, Any], command: str) -> list[str]:
-    """The texts of `players`, or `checkpoint` and the players that every checkpoint should beat.
+    """The texts of `players`, or `checkpoint` and its default opponents.
 
     Args:
         config: that may hold them.
@@ -187,7 +189,7 @@ def require_positions(players: Sequence[Player], starts: Starts | None) -> None:
 
 
 def known_of(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase | None]:
-    """The book and the tablebase that the settings name.
+    """The book and tablebase in the settings.
 
     Raises:
         AzcoreError: one of them cannot be used.
@@ -204,7 +206,7 @@ def known_of(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase |
 
 
 def require_two_for_sprt(arena: ArenaSettings, names: Sequence[str]) -> None:
-    """Refuse a sequential test of several players.
+    """Refuse a sequential test unless there are two players.
 
     Raises:
         SettingError: naming them.
@@ -216,7 +218,7 @@ def require_two_for_sprt(arena: ArenaSettings, names: Sequence[str]) -> None:
 
 
 def anchors_of(arena: ArenaSettings, names: Sequence[str]) -> dict[str, float]:
-    """The players with a given rating, and their ratings.
+    """The players with fixed ratings, and these ratings.
 
     Raises:
         SettingError: a setting names another player.
@@ -228,7 +230,7 @@ def anchors_of(arena: ArenaSettings, names: Sequence[str]) -> dict[str, float]:
 
 
 def anchors_met(anchors: Mapping[str, float], results: Sequence[MatchResult]) -> dict[str, float]:
-    """The anchors that have played; if none has, the default one of the players that have."""
+    """The anchors among the players; if there are none, the default anchor."""
     met = [name for result in results for name in (result.first, result.second)]
     return {name: anchors[name] for name in anchors if name in met} or _default_anchor(met)
 
@@ -251,7 +253,7 @@ def _print_what(
 
 
 class _Shown:
-    """Prints each match that ends, and writes its games as files if the settings ask for it."""
+    """Prints each finished match, and writes its games as files if the settings ask for it."""
 
     def __init__(
         self,
@@ -277,7 +279,7 @@ class _Shown:
                 opening=self._opening,
             )
         self._games += len(result.games)
-        took = "played before" if seconds is None else f"{seconds:.0f} s"
+        took = "already saved" if seconds is None else f"{seconds:.0f} s"
         self._console.print(
             f"{escape(result.first)} – {escape(result.second)}: {result.score:.1%} of the points "
             f"in {len(result.games)} games ({result.wins} won, {result.draws} drawn, "

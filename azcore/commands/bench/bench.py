@@ -1,4 +1,4 @@
-"""The command: measures every row for azcore, each followed by the same row for other programs.
+"""The command: measures every row for azcore, then for other programs.
 
 Figures to compare are measured alternately within one run and reported as medians, because machines
 are shared and their speed drifts.
@@ -45,7 +45,7 @@ from azcore.testing.speed import rules_us_per_ply
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to measure."""
+    """The inputs of a measurement."""
 
     config: Config  # as composed
     sized: Config  # `config` with the benchmark's network and number of games
@@ -61,7 +61,7 @@ class Peer(Protocol):
         """The versions of its packages."""
 
     def figures(self, row: str, say: Callable[[str], None]) -> Iterator[Figure]:
-        """Measure one row; an AzcoreError states why it could not be measured."""
+        """Measure one row; an AzcoreError states why it failed."""
 
 
 FindPeers = Callable[[Task], Mapping[str, Peer]]  # by name, before anything is measured
@@ -107,8 +107,8 @@ def bench(config: Config) -> int:
     progress = Progress()
 
     def add(figure: Figure, peer: str | None) -> None:
-        told = {**vars(figure), "value": float(f"{figure.value:.4g}")}
-        rows.append(Row(game=game.name, settings=game.settings, peer=peer, **told))
+        fields = {**vars(figure), "value": float(f"{figure.value:.4g}")}
+        rows.append(Row(game=game.name, settings=game.settings, peer=peer, **fields))
 
     with progress:
         for name in options.rows:

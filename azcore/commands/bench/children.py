@@ -30,14 +30,14 @@ def in_new_process(
     cores: Sequence[int] = (),
     environment: dict[str, str] | None = None,
 ) -> Any:
-    """The result of a function in a new Python process.
+    """The result of a function that runs in a new Python process.
 
     Args:
         function: as `azcore.commands.bench.ready:first_move`; takes the configuration and the
             arguments.
         config: the composed configuration.
         arguments: plain values.
-        cores: that it may use; empty: those of this process.
+        cores: the cores it may use; empty: this process's cores.
         environment: variables to set.
 
     Raises:

@@ -25,7 +25,7 @@ class Learning:
     """Steps of the learner on a window of games, without Lightning.
 
     Args of the constructor:
-        settings: of the run.
+        settings: the run's settings.
         games: in the window.
     """
 
@@ -62,7 +62,7 @@ class Learning:
         )
 
     def step(self, batch: dict[str, torch.Tensor]) -> None:
-        """Learn from a batch; returns when it is done."""
+        """Learn from a batch; waits until the device is done."""
         device = self._settings.device
         self._optimizer.zero_grad()
         there = {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}

@@ -1,4 +1,4 @@
-"""Memory: of self-play as a whole, of full search trees, of the replay window."""
+"""Memory of self-play as a whole, of full search trees, and of the replay window."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ Games of trained networks have other lengths, and rating matches take time that 
 `plan.run` compares the plan with a finished run.
 
 The plan plays for `plan.seconds`. If fewer games have ended by then than are in play, the finished
-games are the shortest, so the length of a game is estimated from all plies: plies ÷ finished games.
+games are the shortest, so the plan estimates the length of a game from all plies: plies ÷ finished
+games.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Rates:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The cost of a run up to some step."""
+    """The cost of a run up to a given step."""
 
     steps: int
     games: float
@@ -84,7 +85,7 @@ class Plan:
 
 
 def plan_settings(config: Config) -> tuple[PlanSettings, RunSettings, dict[str, float]]:
-    """How to plan, for which run, and the cost of the run that `plan.run` names, if any.
+    """How to plan, for which run, and the actual cost of the run in `plan.run`, if any.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -122,9 +123,9 @@ def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]
         yield Figure("plan_steps_in_max_time", within, "", note=note)
     if done:
         at = {"steps": int(done["step"])}
-        told = planned(rates, settings, at["steps"])
+        plan = planned(rates, settings, at["steps"])
         for name in COMPARED:
-            guess, was = getattr(told, name), done[name]
+            guess, was = getattr(plan, name), done[name]
             note = f"{guess:,.0f} planned ÷ {was:,.0f} in {options.run}"
             if was:
                 yield Figure(f"plan_ratio_{name}", guess / was, "ratio", at, note)
@@ -135,7 +136,7 @@ def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.
 
     Args:
         rates: measured on this machine.
-        settings: of the run.
+        settings: the run's settings.
         steps: optimizer steps.
         speedup: the speed of the run's machine, as a multiple of this one's.
     """
@@ -164,7 +165,7 @@ def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.
 
 
 def measured(settings: RunSettings, options: PlanSettings, say: Callable[[str], None]) -> Rates:
-    """Let random weights play as a run would, and the learner take a few steps."""
+    """Play with random weights as a run would, and take a few learner steps."""
     network = build_network(settings.game, settings.network, settings.seed)
     with tempfile.TemporaryDirectory() as folder:
         fitted = fitted_to_machine(settings, network, RunDirectory(Path(folder)), say)
@@ -210,7 +211,7 @@ def _seconds_per_step(settings: RunSettings, records: list[GameRecord]) -> float
 
 
 def _taken(run: str) -> dict[str, float]:
-    """The cost of a run at the end of its table, by column.
+    """The actual cost of a run, from the last row of its table, by column.
 
     Raises:
         SettingError: there is no such run, or it has no generation yet.

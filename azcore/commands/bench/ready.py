@@ -32,7 +32,7 @@ def _start(config: Config, environment: dict[str, str]) -> float:
 
 
 def first_move(config: Config) -> None:
-    """What a program does before its first move: build everything and search once."""
+    """Do what a program does before its first move: build everything and search once."""
     settings = settings_from(config, LearningSettings)
     evaluator = settings.evaluator(build_network(settings.game, settings.network, settings.seed))
     search = Search(game=settings.game, num_trees=1, evaluator=evaluator, settings=settings.search)

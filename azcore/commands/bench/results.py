@@ -94,7 +94,7 @@ def write_results(
     """Write all results as JSON, atomically.
 
     Args:
-        path: of the file.
+        path: the file's path.
         machine: see `machine`.
         peers: the versions of their packages, by peer.
         failed: sentences about failed measurements.

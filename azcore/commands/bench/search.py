@@ -1,4 +1,4 @@
-"""The cost of search with an evaluator that costs nothing, on one core, and how it grows."""
+"""The cost of search with a free evaluator on one core, and how it scales."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARTS, STEP = 1021, 61  # of the random numbers, used one after another; coprime
 class FreeEvaluator(Evaluator):
     """Returns random numbers at once, so that only the cost of search remains.
 
-    The numbers are drawn in advance, and each call returns another part of them. If a tree always
+    It draws the numbers in advance, and each call returns another part of them. If a tree always
     got the same numbers, its values would only change sign from ply to ply, and on a 19x19 board
     100 simulations would reach 35 plies deep instead of 7.
     """
@@ -43,7 +43,7 @@ class FreeEvaluator(Evaluator):
 
 
 class MiddleGames:
-    """Games in their middle, searched together move by move; a new game replaces a finished one.
+    """Games in the middle, searched together move by move; a new game replaces a finished one.
 
     Args:
         game: the game played.
@@ -81,7 +81,7 @@ class MiddleGames:
         self.search.start(row, state)
 
     def us_per_simulation(self) -> float:
-        """Play a move in every game and search the next one; returns the cost of that search."""
+        """Play a move in every game and search the next; returns microseconds per simulation."""
         search = self.search
         for row in self._rows:
             result = search.result(row)

@@ -1,4 +1,4 @@
-"""Self-play compared with the bare network: the overhead of the search."""
+"""Self-play compared with the bare network: the search's overhead."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SLICE = 0.5  # seconds of one of many alternating measurements
 
 
 def make_actor(settings: LearningSettings, evaluator: Evaluator) -> Actor:
-    """Self-play by the settings, run until its games are no longer in step."""
+    """Self-play by the settings, run until its games are out of step."""
     actor = Actor(
         game=settings.game,
         search=settings.search,
@@ -161,7 +161,7 @@ class SimulatedDevice(FreeEvaluator):
 
     Args:
         game: the game of the positions.
-        size: of the largest batch.
+        size: the largest batch's size.
         rate: positions per second that the device can evaluate.
         latency: seconds of a batch's transfer, in each direction.
     """

@@ -41,7 +41,7 @@ def traced(gpu: str | None, every_ms: int, path: Path) -> Iterator[Trace]:
     Args:
         gpu: as `gpu_of` returns it; None: nothing is sampled or written.
         every_ms: between two samples.
-        path: of the file.
+        path: the file's path.
     """
     trace = Trace()
     process = None if gpu is None else _started(gpu, every_ms)
@@ -71,7 +71,7 @@ def traced(gpu: str | None, every_ms: int, path: Path) -> Iterator[Trace]:
 
 
 def _started(gpu: str, every_ms: int) -> subprocess.Popen[str] | None:
-    """The sampling process; None if `nvidia-smi` is not installed."""
+    """The sampling process; None without `nvidia-smi`."""
     query = ["--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
     try:
         return subprocess.Popen(

@@ -91,7 +91,7 @@ def check(config: Mapping[str, Any]) -> int:
 
 
 def _keeps_the_contract(game: Game, positions: int, note: Note) -> Report:
-    """Check a game that is not prepared yet, whose compiled rules may not leave their arrays."""
+    """Check an unprepared game, whose compiled rules must stay within their arrays."""
     with preparing(game):
         if isinstance(game, CompiledGame):
             game.check_bounds()
@@ -158,7 +158,7 @@ def _facts(game: Game, report: Report) -> Rows:
         ("symmetries", str(len(game.symmetries))),
         ("plies of a random game, mean", f"{report.mean_length:.1f}"),
         ("longest of them", str(report.longest)),
-        ("ends checked", report.ends_in_words),
+        ("ends checked", report.describe_ends),
         ("max_game_length", f"{game.max_game_length:,}"),
         ("legal actions, mean", f"{report.mean_legal_actions:.1f}"),
         (f"seat 0 wins / draws / seat 1 wins of {report.games} {played}", shares),
@@ -180,7 +180,7 @@ def _maxima(game: Game) -> str:
 
 
 def _perft_rows(game: Game, settings: CheckSettings) -> Rows:
-    """Depth by depth, while the next one should stay within the limits."""
+    """Perft depth by depth, as long as the next depth stays within the limits."""
     perft(game, 1)  # loads or compiles the loop
     rows: Rows = []
     visited = 1  # positions whose actions are listed
@@ -198,7 +198,7 @@ def _perft_rows(game: Game, settings: CheckSettings) -> Rows:
 
 
 def _pictures(game: Game, most: int | None, width: int) -> str:
-    """What a seat sees in the middle of a random game, and where the game ended."""
+    """A seat's view in the middle of a random game, and the final position."""
     actions = random_game(game, np.random.default_rng(1))
     state = game.initial_state()
     for action in actions[: len(actions) // 2]:

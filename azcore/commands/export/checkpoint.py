@@ -43,14 +43,14 @@ def export_checkpoint(config: Config, settings: ExportedCheckpoint) -> int:
 
 
 def from_and_to(config: Config, suffix: str) -> tuple[Path, Path]:
-    """The checkpoint that `checkpoint` names, and the new file that `out` names.
+    """The checkpoint in `checkpoint`, and the new file in `out`.
 
     Args:
         config: that names them.
-        suffix: of the new file.
+        suffix: the new file's suffix.
 
     Raises:
-        SettingError, CheckpointError: one of them is missing, or the file is there already.
+        SettingError, CheckpointError: one of them is missing, or the file exists already.
     """
     if config["checkpoint"] is None or config["out"] is None:
         what = config["export"]["what"]
@@ -58,7 +58,7 @@ def from_and_to(config: Config, suffix: str) -> tuple[Path, Path]:
     path, out = checkpoint_of(config["checkpoint"]), Path(config["out"])
     require(out.suffix == suffix, "out", f"a file that ends in {suffix}", config["out"])
     if out.exists():
-        raise CheckpointError(f"out={out} exists already; name another file")
+        raise CheckpointError(f"out={out} already exists; choose another file")
     return path, out
 
 
@@ -77,7 +77,7 @@ def _card(path: Path, checkpoint: dict[str, Any], settings: ExportedCheckpoint) 
 
 
 def given_away(own: dict[str, Any]) -> dict[str, Any]:
-    """A checkpoint's own facts, without the folders of this machine."""
+    """A checkpoint's own facts, without this machine's folders."""
     named = dict(own)
     if ORIGIN in own:
         named[ORIGIN] = without_folders(own[ORIGIN])
@@ -87,7 +87,7 @@ def given_away(own: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_folders(value: Any) -> Any:
-    """A value whose absolute paths are cut to their last part, or to RUN/checkpoints/FILE."""
+    """A value with each absolute path cut to its last part, or to RUN/checkpoints/FILE."""
     if isinstance(value, Mapping):
         return {key: without_folders(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""What `command=export` writes: games, a picture, a network, a checkpoint, a run or a page."""
+"""`command=export`: writes games, a picture, a network, a checkpoint, a run or a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from azcore.assembly.parts import Config
 from azcore.commands.export.settings import export_settings
 
-# Module and function of each `what`, imported when called: games need no torch.
+# Module and function of each `what`, imported when called: exporting games needs no torch.
 WRITERS = {
     "games": "azcore.commands.export.games:export_games",
     "picture": "azcore.commands.export.picture:export_picture",

@@ -41,7 +41,7 @@ def export_games(config: Config, settings: ExportedGames) -> int:
         if record.game_index in numbers:
             raise GameFileError(
                 f"{records.path}: each game must have its own number, got two with "
-                f"{record.game_index}: the file holds games of several runs"
+                f"{record.game_index}: the file mixes games of several runs"
             )
         numbers.add(record.game_index)
         if folder is None and not settings.out:
@@ -81,7 +81,7 @@ def beside(records: Path, form: TranscriptFormat) -> Path:
 
 
 def record_of(settings: ExportedPicture) -> tuple[Game, GameRecord]:
-    """The game that the settings select, as a record.
+    """The game in the settings, as a record.
 
     Raises:
         AzcoreError: there is none, or it cannot be read.
@@ -90,7 +90,7 @@ def record_of(settings: ExportedPicture) -> tuple[Game, GameRecord]:
 
 
 def _game_file(path: Path) -> GameFile:
-    """The records that `export.games` names."""
+    """The records in `export.games`."""
     path = Path(in_place_of_story(str(path)))
     if (path / "games").is_dir() or (path / "config.yaml").is_file():
         path = RunDirectory(path).records

@@ -57,7 +57,7 @@ def export_onnx(config: Config, settings: Exported) -> int:
 
 
 def positions(game: Game) -> FloatArray:
-    """What the network sees in the first positions of a random game."""
+    """The network's inputs for the first positions of a random game."""
     state, rng = game.initial_state(), np.random.default_rng(1)
     seen: list[FloatArray] = []
     while len(seen) < POSITIONS:

@@ -18,7 +18,7 @@ class Exported(Checked, group="export"):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedGames(Exported):
-    """Which games are written, and where."""
+    """Which games to write, and where."""
 
     games: str | None
     format: str | None
@@ -29,7 +29,7 @@ class ExportedGames(Exported):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedPicture(Exported):
-    """Which position is drawn, and how."""
+    """Which position to draw, and how."""
 
     games: str | None
     first: Annotated[int, NOT_NEGATIVE]
@@ -43,7 +43,7 @@ class ExportedPicture(Exported):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedCheckpoint(Exported):
-    """What else the card states."""
+    """Further contents of the card."""
 
     recipe: str | None
     results: tuple[str, ...]
@@ -54,7 +54,7 @@ class ExportedCheckpoint(Exported):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedStory(Exported):
-    """Of which run, and with how many of its checkpoints."""
+    """Which run, and how many of its checkpoints."""
 
     run: str | None
     count: Annotated[int, (lambda count: count >= 2, "2 or more")]
@@ -62,7 +62,7 @@ class ExportedStory(Exported):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedPage(Exported):
-    """What a page takes besides the game and its search."""
+    """Further settings of a page, besides the game and its search."""
 
     runtime: str | None
 
@@ -78,7 +78,7 @@ KINDS: Mapping[str, type[Exported]] = {
 
 
 def export_settings(values: Mapping[str, Any]) -> Exported:
-    """The settings of the group `export`, of the class for its `what`.
+    """The group `export`, read by the class for its `what`.
 
     Raises:
         SettingError: one of them cannot be used.

@@ -1,6 +1,6 @@
-"""`what=story`: a run as a small folder to share, with some checkpoints and games of its course.
+"""`what=story`: a run as a small folder to share, with some of its checkpoints and games.
 
-A story is a run directory: whatever shows, rates or plays a run takes it. It cannot be resumed.
+A story is a run directory: commands that show, rate or play a run accept it. It cannot be resumed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from azcore.storage.run_settings import own_settings, save_config
 
 
 def export_story(config: Config, settings: ExportedStory) -> int:
-    """Write the story of a run to the folder `out`, and print what it holds; 0.
+    """Write the story of a run to the folder `out`, and print its contents; 0.
 
     Raises:
-        AzcoreError: the run or the folder cannot be used; then nothing is left there.
+        AzcoreError: the run or the folder cannot be used; it then leaves nothing there.
     """
     require(config["checkpoint"] is None, "checkpoint", "null for a story", config["checkpoint"])
     require(settings.run is not None, "export.run", "a run directory", settings.run)
@@ -37,7 +37,7 @@ def export_story(config: Config, settings: ExportedStory) -> int:
     out = Path(str(config["out"]))
     require(run.config.is_file(), "export.run", "a run directory", str(run.path))
     if out.exists():
-        raise CheckpointError(f"out={out} exists already; name another folder")
+        raise CheckpointError(f"out={out} already exists; choose another folder")
     story = RunDirectory(out)
     try:
         steps = _write(run, story, settings.count)
@@ -52,7 +52,7 @@ def export_story(config: Config, settings: ExportedStory) -> int:
 
 
 def _write(run: RunDirectory, story: RunDirectory, count: int) -> list[int]:
-    """Write everything; the steps of the checkpoints."""
+    """Write everything; returns the steps of the checkpoints."""
     last = read_checkpoint(run.last_checkpoint)
     end = int(last["global_step"])
     earlier = {step: path for step, path in run.step_checkpoints().items() if step < end}
@@ -78,7 +78,7 @@ def _write(run: RunDirectory, story: RunDirectory, count: int) -> list[int]:
 
 
 def chosen(steps: Iterable[int], end: int, count: int) -> list[int]:
-    """Some steps of a run, spread over its course: a player changes most in the beginning.
+    """Some steps of a run, denser at the beginning, where a player changes most.
 
     Args:
         steps: that have checkpoints, below `end`.
@@ -102,7 +102,7 @@ def chosen(steps: Iterable[int], end: int, count: int) -> list[int]:
 
 
 def _games(records: Iterable[GameRecord], steps: Sequence[int]) -> Iterator[GameRecord]:
-    """The first game that each checkpoint began, and the last game; in their order in the run."""
+    """The first game of each checkpoint, and the run's last game, in order."""
     wanted = sorted(steps, reverse=True)
     last: GameRecord | None = None
     for record in records:

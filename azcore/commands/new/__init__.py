@@ -81,7 +81,7 @@ def write_package(name: str, folder: Path, kind: str = "compiled") -> Path:
     check_name(name)
     target = folder / name
     if target.exists() or target.is_symlink():
-        raise SettingError(f"{target} exists already; name another")
+        raise SettingError(f"{target} already exists; choose another name")
     title = "".join(word.capitalize() for word in name.split("_"))
     words = {
         TEMPLATE_NAME: name,
@@ -110,7 +110,7 @@ def check_name(name: str) -> None:
     if not word or yaml.safe_load(name) != name:  # YAML reads `on` and `null` as other types
         raise SettingError(f"name must be a lower-case Python name such as my_game, got {name!r}")
     if name in {point.name for point in entry_points(group="azcore.games")}:
-        raise GameError(f"a game named {name} is installed already; take another name")
+        raise GameError(f"a game named {name} is already installed; choose another name")
     if name in sys.stdlib_module_names or _importable(name):
         raise SettingError(f"name must not be that of an installed Python package, got {name!r}")
 
@@ -125,7 +125,7 @@ def _copy(source: Traversable, target: Path, words: dict[str, str]) -> None:
     """Copy a folder with `words` replaced in names and texts."""
     target.mkdir(parents=True, exist_ok=True)
     for entry in source.iterdir():
-        if entry.name == "__pycache__":  # of an installed template, which pip has compiled
+        if entry.name == "__pycache__":  # compiled files of an installed template
             continue
         path = target / _replaced(entry.name, words)
         if entry.is_dir():

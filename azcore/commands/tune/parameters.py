@@ -1,4 +1,4 @@
-"""The constants that tuning varies: their ranges, and a search with other constants."""
+"""The constants to tune: their ranges, and a search with other constants."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
 
 
 def search_of(search: SearchSettings, parameters: Sequence[Parameter]) -> SearchSettings:
-    """The search that these constants belong to: PUCT, as in engines, or Gumbel's.
+    """The search with these constants: PUCT, as in engines, or Gumbel's.
 
     Raises:
         SettingError: there are constants of both, or of Gumbel's without it.

@@ -1,10 +1,10 @@
-"""A Gaussian process that models the score of all constants from the scores of some matches.
+"""A Gaussian process that models the score of all constants from some matches.
 
 The score is a smooth function f of the constants, observed with noise (Rasmussen and Williams 2006,
 chapter 2): y = f(x) + e. The best trial is mostly the luckiest one. The highest point of the mean
 of f given all trials is not, because there each trial also counts for its neighbours.
 
-The noise is not guessed: pairs of games within a match show how far chance moves its score.
+Its size is not a guess: pairs of games within a match show how much chance moves the score.
 
 Letters: n trials, d constants, each mapped to [0, 1].
 """

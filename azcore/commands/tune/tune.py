@@ -7,8 +7,8 @@
     a model of all trials (`azcore.commands.tune.surface`) gives the constants with the best score
     these constants play against the old ones in fresh games
 
-A trial is a function of the seed, its number and the trials before it, so a tuning that was stopped
-resumes as if it had not been. Its folder holds
+A trial is a function of the seed, its number and the trials before it, so a stopped tuning resumes
+as if uninterrupted. Its folder holds
 
 settings.yaml     what is tuned, and by which matches
 tuning.csv        one row per trial
@@ -79,14 +79,14 @@ class TuneSettings(Checked, group="tune"):
 
 
 class Tuning:
-    """The trials so far and the next one.
+    """The finished trials and the next one.
 
     Args:
         parameters: the constants to tune.
         options: how to tune.
         match: plays a match; the result is that of the constants tried.
         folder: where rows are saved; rows already there count.
-        seed: of proposals and matches.
+        seed: the seed of proposals and matches.
         report: called after each trial that was played.
     """
 
@@ -119,7 +119,7 @@ class Tuning:
         return self._table.rows(self._table.columns)
 
     def run(self) -> None:
-        """Play the trials that are missing."""
+        """Play the missing trials."""
         self._table.keep_before(len(self.trials))  # drops the incomplete row of a killed process
         for number in range(len(self.trials), self._options.trials):
             constants = self._proposal(number)
@@ -207,7 +207,7 @@ def _row(result: MatchResult) -> dict[str, Any]:
 
 
 def _optuna() -> Any:
-    """Optuna, with its log messages kept off the terminal.
+    """Optuna, without its log messages on the terminal.
 
     Raises:
         SettingError: it is not installed.
@@ -224,7 +224,7 @@ def _optuna() -> Any:
 
 
 def tune(config: Config) -> int:
-    """Tune, and print the command line to use; 0, or 130 when interrupted.
+    """Tune, and print the command line to use. Returns 0, or 130 after an interrupt.
 
     Raises:
         AzcoreError: a setting or the checkpoint cannot be used, or Optuna is missing.
@@ -337,7 +337,7 @@ def _print_trials(
 
 
 def _matches(settings: MatchSettings, checkpoint: Path, console: Console) -> Match:
-    """Matches of a checkpoint against itself, the second player with the old constants."""
+    """Matches of a checkpoint against itself; the second player uses the old constants."""
     evaluator = settings.checkpoint_evaluator(checkpoint)
 
     def player(name: str, search: SearchSettings) -> SearchPlayer:
@@ -373,7 +373,7 @@ def _folder(
     options: TuneSettings,
     checkpoint: Path,
 ) -> Path:
-    """The folder of this tuning: `run_dir`, or one that the same command finds again.
+    """The folder of this tuning: `run_dir`, or one that the same command will find again.
 
     Raises:
         SettingError: the folder holds another tuning.

@@ -1,5 +1,5 @@
 // The board: shows the picture that the server drew, and turns clicks into actions.
-// An action is a path of clicks (azcore/game/board.py says which); no path begins another.
+// An action is a path of clicks (see azcore/game/board.py); no path is a prefix of another.
 
 const SVG = 'http://www.w3.org/2000/svg'
 const isFinger = () => matchMedia('(hover: none)').matches
@@ -13,12 +13,12 @@ function make(name, attributes = {}) {
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }
 
 export class Board {
-  // onAction(action) is called with each action that was made, and says whether it was sent;
-  // ask(answers, words, box) resolves to a choice, asked for at a box of the screen.
+  // onAction(action) is called for each action, and returns whether it was sent;
+  // ask(answers, words, box) shows a choice at a box of the screen, and resolves to the answer.
   constructor(element, choices, onAction, ask) {
     Object.assign(this, { element, choices, onAction, ask, picked: [], position: null, sure: null, cursor: null, isSent: false })
     element.addEventListener('pointerdown', event => this.#press(event))
-    // The mouse takes no focus, so that the arrow keys go through the game and not over the board.
+    // A click does not focus the board, so that the arrow keys step through the game.
     element.addEventListener('mousedown', event => {
       event.preventDefault()
       if (element.contains(document.activeElement)) document.activeElement.blur()
@@ -27,7 +27,7 @@ export class Board {
   }
 
   show(position) {
-    // The same position comes again when something beside it has changed: what is picked stays so.
+    // An update of the same position keeps the selection.
     if (!this.#isAt(position)) { this.picked = []; this.sure = null }
     const hadFocus = this.element.contains(document.activeElement)
     this.position = position
@@ -58,7 +58,7 @@ export class Board {
     if (hadFocus) this.#target(this.cursor)?.focus()
   }
 
-  // What was drawn before the server agreed goes away again.
+  // Remove what was drawn before the server confirmed it.
   settle() { if (this.isSent) this.show(this.position) }
 
   #target(name) { return name === null ? null : this.targets.querySelector(`[data-click="${CSS.escape(name)}"]`) }
@@ -103,7 +103,7 @@ export class Board {
     return make('use', { href: `#${this.position.loose.put}`, x: x + width / 2, y: y + height / 2 })
   }
 
-  // An action is seen at once, before the server has drawn it.
+  // Show an action at once, before the server has drawn it.
   #foresee(path) {
     const places = path.filter(click => click in this.position.targets)
     this.ghost.replaceChildren()
@@ -129,7 +129,7 @@ export class Board {
   overlay(markup) { this.layers.innerHTML = markup }
   pointAt(markup) { this.line.innerHTML = markup; this.#showLayers() }
 
-  // What the search says would hide where a picked piece can go.
+  // Search overlays would hide the selected piece's targets.
   #showLayers() {
     this.layers.style.visibility = this.line.childElementCount || this.picked.length ? 'hidden' : ''
   }
@@ -140,7 +140,7 @@ export class Board {
     return this.position?.ply === position.ply && this.position.text === position.text
   }
 
-  // The paths that begin with what is picked, as [action, path].
+  // The paths that begin with the current selection, as [action, path].
   #open(extra = []) {
     if (!this.position.mayMove || this.isSent) return []
     const begun = [...this.picked, ...extra]
@@ -231,7 +231,7 @@ export class Board {
     addEventListener('pointercancel', stop)
   }
 
-  // A copy of the piece that is dragged: whatever of the picture is used at that place.
+  // A copy of the dragged piece: every element drawn at its place.
   #ghost(name) {
     const ghost = make('g', { class: 'dragged' })
     ghost.append(...this.#drawnAt(name).map(piece => piece.cloneNode()))
@@ -266,7 +266,7 @@ export class Board {
     this.#offer(next)
   }
 
-  // Buttons for actions that begin with no place: a pass, or every action of a game without a board.
+  // Buttons for actions whose path begins with no place: a pass, or all actions of a game without a board.
   #offer(next) {
     const buttons = []
     const button = (text, act) => {
@@ -276,7 +276,7 @@ export class Board {
       buttons.push(element)
       return element
     }
-    // Those that cannot be pressed now stay in their place, so that nothing jumps.
+    // Disabled buttons keep their place, so that nothing jumps.
     const may = this.position.mayMove && !this.isSent
     for (const name of new Set(Object.values(this.position.paths).map(path => path[0]))) {
       if (!(name in this.position.choices)) continue

@@ -1,4 +1,4 @@
-// One chart: several curves, each with points of its own, drawn as SVG.
+// One chart: several curves with different points, drawn as SVG.
 // spec: title, unit, xName, percent, fromZero, curves [{label, colour, dashed, points [[x, y, low?, high?]]}]
 
 const SVG = 'http://www.w3.org/2000/svg'
@@ -51,20 +51,20 @@ export function draw(host, spec) {
   low = Math.floor(low / step + 1e-6) * step
   high = Math.ceil(high / step - 1e-6) * step
   const marks = ticks(low, high, Math.round((high - low) / step)).marks
-  const says = value => spec.percent ? `${+(100 * value).toFixed(1)}%` : short(value)
-  const left = 12 + 7.2 * Math.max(...marks.map(mark => says(mark).length))
+  const format = value => spec.percent ? `${+(100 * value).toFixed(1)}%` : short(value)
+  const left = 12 + 7.2 * Math.max(...marks.map(mark => format(mark).length))
   const x = value => left + (value - first) / (last - first) * (width - left - RIGHT)
   const y = value => TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM)
-  const ends = curves.map(curve => `${curve.label} ${says(curve.points.at(-1)[1])}`).join('; ')
+  const ends = curves.map(curve => `${curve.label} ${format(curve.points.at(-1)[1])}`).join('; ')
   const svg = shape(host, 'svg', { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: 'img', 'aria-label': `${spec.title} over ${spec.xName}, at the end: ${ends}` })
   shape(svg, 'text', { x: 0, y: 11, class: 'soft' }, spec.unit)
   for (const mark of marks) {
     shape(svg, 'line', { class: 'grid', x1: left, x2: width - RIGHT, y1: y(mark), y2: y(mark) })
-    shape(svg, 'text', { class: 'soft', x: left - 6, y: y(mark) + 4, 'text-anchor': 'end' }, says(mark))
+    shape(svg, 'text', { class: 'soft', x: left - 6, y: y(mark) + 4, 'text-anchor': 'end' }, format(mark))
   }
-  const told = spec.xName === 'time' ? time : short
+  const formatX = spec.xName === 'time' ? time : short
   for (const mark of [first, (first + last) / 2, last]) {
-    shape(svg, 'text', { class: 'soft', x: x(mark), y: HEIGHT - 10, 'text-anchor': mark === last ? 'end' : mark === first ? 'start' : 'middle' }, told(mark))
+    shape(svg, 'text', { class: 'soft', x: x(mark), y: HEIGHT - 10, 'text-anchor': mark === last ? 'end' : mark === first ? 'start' : 'middle' }, formatX(mark))
   }
   for (const { colour, points } of curves) {
     if (points[0].length < 4) continue
@@ -76,11 +76,11 @@ export function draw(host, spec) {
     if (points.length > 1) shape(svg, 'polyline', { points: line, fill: 'none', stroke: colour, 'stroke-width': dashed ? 1.3 : 2, 'stroke-dasharray': dashed ? '5 4' : 'none' })
     if (!dashed) shape(svg, 'circle', { cx: x(points.at(-1)[0]), cy: y(points.at(-1)[1]), r: 3.2, fill: colour })
   }
-  read(host, svg, curves, { x, y, says, told, left, width, xName: spec.xName })
+  read(host, svg, curves, { x, y, format, formatX, left, width, xName: spec.xName })
 }
 
 // The values under the pointer.
-function read(host, svg, curves, { x, y, says, told, left, width, xName }) {
+function read(host, svg, curves, { x, y, format, formatX, left, width, xName }) {
   const note = host.appendChild(document.createElement('div'))
   note.className = 'note'
   note.hidden = true
@@ -96,7 +96,7 @@ function read(host, svg, curves, { x, y, says, told, left, width, xName }) {
       const row = document.createElement('p')
       const key = document.createElement('i')
       key.style.background = curve.colour
-      row.append(key, `${curve.label}: ${says(point[1])} at ${xName} ${told(point[0])}`)
+      row.append(key, `${curve.label}: ${format(point[1])} at ${xName} ${formatX(point[0])}`)
       return row
     }))
     note.hidden = false

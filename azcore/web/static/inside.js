@@ -1,4 +1,4 @@
-// The page that looks into one search: steps, the tree, a node's numbers, and what may be changed.
+// The page that shows one search: its steps, tree, and nodes, and the settings to change.
 import { Connection, complain, positionHere } from './room.js'
 
 const $ = id => document.getElementById(id)
@@ -6,26 +6,26 @@ const SVG = 'http://www.w3.org/2000/svg'
 const TOTALS = [16, 50, 100, 200, 400, 1000]
 const RULES = { puct: 'PUCT', gumbel: 'Gumbel' }
 const number = (value, digits = 3) => (value < 0 ? '−' : '') + Math.abs(value).toFixed(digits)
-// A value for a player in words, for those who are not used to numbers.
-const inWords = value => value > 0.6 ? 'winning' : value > 0.15 ? 'better' : value >= -0.15 ? 'even' : value >= -0.6 ? 'worse' : 'losing'
+// A value for a player in words.
+const describe = value => value > 0.6 ? 'winning' : value > 0.15 ? 'better' : value >= -0.15 ? 'even' : value >= -0.6 ? 'worse' : 'losing'
 const isForPupils = () => $('audience').value === 'pupil'
-const judged = value => isForPupils() ? `“${inWords(value)}”` : signed(value)
+const judged = value => isForPupils() ? `“${describe(value)}”` : signed(value)
 const capital = text => text.charAt(0).toUpperCase() + text.slice(1)
 const signed = value => (value > 0 ? '+' : '') + number(value)
 const ALPHAZERO = ['Silver et al. 2018, the search of AlphaZero', 'https://doi.org/10.1126/science.aar6404']
 const GUMBEL = ['Danihelka et al. 2022, planning with Gumbel', 'https://openreview.net/forum?id=bERaNdoegnO']
-// What the two terms of a score are called, by rule, the formula, and where it comes from.
+// Names of the two terms of a score, by rule, with the formula and its paper.
 const TERMS = {
-  puct: { paper: ALPHAZERO, names: ['Q', 'U'], says: 'score(a) = Q(a) + U(a),  U(a) = C · P(a) · √N / (1 + N(a))' },
-  considered: { paper: GUMBEL, names: ['g + log P', 'σ(Q)'], says: 'score(a) = g(a) + log P(a) + σ(Q(a)), among the moves whose turn it is (sequential halving)' },
-  improved: { paper: GUMBEL, names: ['π′', '−N(a)/N'], says: 'score(a) = π′(a) − N(a) / (1 + ΣN)' },
+  puct: { paper: ALPHAZERO, names: ['Q', 'U'], formula: 'score(a) = Q(a) + U(a),  U(a) = C · P(a) · √N / (1 + N(a))' },
+  considered: { paper: GUMBEL, names: ['g + log P', 'σ(Q)'], formula: 'score(a) = g(a) + log P(a) + σ(Q(a)), among the moves of this round (sequential halving)' },
+  improved: { paper: GUMBEL, names: ['π′', '−N(a)/N'], formula: 'score(a) = π′(a) − N(a) / (1 + ΣN)' },
 }
 
 let room = null
 let shown = null    // what the server said last
 let position = null // player, start, moves
 let aim = null      // the simulation to go to, until it is shown
-let asked = null    // the aim that the server has been told and has not answered yet
+let asked = null    // the aim that sent to the server, without a response yet
 
 const tell = order => room.tell(order)
 
@@ -39,7 +39,7 @@ function open(at) {
 }
 
 function hear(message) {
-  if (message.what === 'error') complain(message.says)
+  if (message.what === 'error') complain(message.message)
   else show(message)
   if (aim === asked) aim = null
   asked = null
@@ -67,17 +67,17 @@ function show(message) {
   showRivals(message)
 }
 
-function showStory({ last, at, told, turns, hasNetwork }) {
+function showStory({ last, at, isOwn, turns, hasNetwork }) {
   $('walk').hidden = !last
   if (!last) {
-    $('story').textContent = `${hasNetwork ? 'The network has judged the position at the root.' : 'There is no network: every position is worth 0, and all moves are alike.'} No simulation was taken yet.`
+    $('story').textContent = `${hasNetwork ? 'The network has evaluated the root.' : 'There is no network: every position has value 0, and all moves have equal priors.'} No simulation has run yet.`
     return
   }
   const way = last.steps.map(step => step.text).join(', ')
-  const judge = last.over ? 'The game is over there: the rules say' : told ? 'You said' : hasNetwork ? 'The network says' : 'Without a network that is'
+  const judge = last.over ? 'The game is over there; its result is' : isOwn ? 'Your value is' : hasNetwork ? 'The network evaluates it as' : 'Without a network its value is'
   $('story').textContent = `Simulation ${at}: select ${way}. ${judge} ${judged(last.value)} for ${last.seat} there. ` +
-    (turns ? 'On the way back each move gets that value in the view of the player who chose it.'
-      : 'On the way back nobody turns the sign: every move gets the value of the first player.')
+    (turns ? 'The backup adds that value to each move, in the view of the player who chose it.'
+      : 'The backup does not flip the sign: it adds the value of the first player to every move.')
   const body = $('walk').tBodies[0]
   body.replaceChildren()
   for (const step of [...last.steps].reverse()) {
@@ -89,12 +89,12 @@ function showStory({ last, at, told, turns, hasNetwork }) {
 function showNode({ node }) {
   $('picture').innerHTML = shown.svg
   $('where').textContent = node.path.length ? `After ${node.texts.join(', ')}` : 'At the root'
-  const judge = node.over ? `Over: ${node.over}.` : `${capital(node.seat)} to move. ${shown.hasNetwork ? 'The network gives it' : 'Without a network it is worth'} ${judged(node.value)}; ` +
-    (node.visits > 1 ? `the mean of all ${node.visits} values from here on is ${judged(node.mean)}.` : 'no simulation went on from here.')
+  const judge = node.over ? `Over: ${node.over}.` : `${capital(node.seat)} to move. ${shown.hasNetwork ? 'The network evaluates it as' : 'Without a network its value is'} ${judged(node.value)}; ` +
+    (node.visits > 1 ? `the mean of all ${node.visits} values below is ${judged(node.mean)}.` : 'no simulation has passed through it.')
   $('said').textContent = judge
-  const { paper, names, says } = TERMS[node.rule]
+  const { paper, names, formula } = TERMS[node.rule]
   const chosen = node.edges.find(edge => edge.next)
-  $('formula').textContent = node.over ? '' : says
+  $('formula').textContent = node.over ? '' : formula
   ;[$('paper').textContent, $('paper').href] = paper
   $('filled').textContent = !chosen ? '' : node.rule === 'puct'
     ? `${chosen.text}: ${number(chosen.terms[0])} + ${number(node.rate)} · ${number(chosen.p)} · √${node.under} / (1 + ${chosen.n}) = ${number(chosen.score)}, the highest`
@@ -112,7 +112,7 @@ function showNode({ node }) {
     row.dataset.action = edge.action
     row.className = edge.next ? 'next' : edge.eligible ? '' : 'out'
     const terms = node.rule === 'puct' ? [edge.terms[1]] : edge.terms
-    if (isForPupils()) cells(row, [(edge.next ? '▸ ' : '') + edge.text, edge.n, edge.n ? inWords(edge.q) : 'not tried'])
+    if (isForPupils()) cells(row, [(edge.next ? '▸ ' : '') + edge.text, edge.n, edge.n ? describe(edge.q) : 'not tried'])
     else cells(row, [(edge.next ? '▸ ' : '') + edge.text, edge.n, number(edge.w, 2), edge.n ? number(edge.q) : `(${number(edge.q)})`, number(edge.p), ...terms.map(term => number(term)), number(edge.score)])
     if (edge.n) {
       row.tabIndex = 0
@@ -122,8 +122,8 @@ function showNode({ node }) {
     }
   }
   $('hidden').textContent = [
-    !isForPupils() && node.edges.some(edge => !edge.n) ? 'Q in brackets: assumed, since there was no visit.' : '',
-    node.hidden ? `${node.hidden} more moves of smaller P are not listed.` : '',
+    !isForPupils() && node.edges.some(edge => !edge.n) ? 'Q in brackets: assumed, since the move has no visits.' : '',
+    node.hidden ? `${node.hidden} more moves with smaller P are not listed.` : '',
   ].filter(Boolean).join(' ')
 }
 
@@ -143,7 +143,7 @@ function showRivals({ rivals }) {
     part.append(head, table)
     const [most] = rows[0]
     if (most !== found.best) {  // by Gumbel's rule alone: PUCT plays the most visited move
-      part.append(paragraph(`Of the moves with most visits, ${found.best} has the highest g + log P + σ(Q). π′, which a network learns, compares all moves and leaves out the noise g; it prefers ${most}.`))
+      part.append(paragraph(`Of the moves with most visits, ${found.best} has the highest g + log P + σ(Q). π′, the network's training target, compares all moves and omits the noise g; it prefers ${most}.`))
     }
     return part
   }))
@@ -210,7 +210,7 @@ function options(select, pairs, chosen) {
   select.replaceChildren(...pairs.map(([value, text]) => new Option(text, value, false, value === chosen)))
 }
 
-// One jump at a time: a slider asks for more of them than a search can go back.
+// One jump at a time: a slider sends them faster than a search can restart.
 const ask = () => { if (aim !== null && asked === null) { asked = aim; tell({ do: 'jump', at: aim }) } }
 const go = at => { if (shown) { aim = Math.max(0, Math.min(shown.of, at)); ask() } }
 const here = () => aim ?? shown?.at ?? 0
@@ -243,5 +243,5 @@ try {
   position = await positionHere()
   room = new Connection('/inside/room', () => { aim = asked = null; open(shown?.at ?? 0) }, hear)
 } catch {
-  complain('The server does not answer. Is it running?')
+  complain('The server does not respond. Is it running?')
 }

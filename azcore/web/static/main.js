@@ -21,7 +21,7 @@ let position = null   // and of the position
 let view = { flip: false, letters: false, layer: 'visits' }
 let isTurned = null   // by the visitor; null: the board faces the player, where its pieces go somewhere
 let wanted = null     // the game to open as soon as there is a connection
-let isOpening = false // until the server has opened it, or said why not
+let isOpening = false // until the server has opened it or refused
 let aim = null        // the ply to go to, until it is shown
 let waits = null      // what the page is waiting for, as text, and since when
 
@@ -49,14 +49,14 @@ function act(action) {
   return tell({ do: 'play', action, ply: position.ply })
 }
 
-// Opens a game, with all that this page has chosen besides.
+// Opens a game with all choices made on this page.
 function enter(game) {
   isOpening = true
   wait('Opening the game')
   tell({ ...view, strengths, on: $('analyse').checked, ...game, do: 'open' })
 }
 
-// The game as the page knows it: enough to open it again, here or from a link.
+// The page's own copy of the game: enough to reopen it, here or from a link.
 function kept() {
   if (!opened || !position) return null
   return {
@@ -65,7 +65,7 @@ function kept() {
   }
 }
 
-// Says what one waits for, and for how long once it takes more than a moment.
+// Shows what the page waits for, and the seconds if it takes long.
 function wait(words) {
   waits = words && { words, since: performance.now() }
   tick()
@@ -74,13 +74,13 @@ function wait(words) {
 function tick() {
   if (!waits) return
   const waited = performance.now() - waits.since
-  const seconds = waited > SLOW ? ` ${Math.round(waited / 1000)} s; the first time it takes up to a minute` : ''
+  const seconds = waited > SLOW ? ` ${Math.round(waited / 1000)} s; the first time takes up to a minute` : ''
   $('status').textContent = `${waits.words} ...${seconds}`
 }
 setInterval(tick, 500)
 
 const HEAR = {
-  busy(message) { wait(capital(message.says)) },
+  busy(message) { wait(capital(message.message)) },
   warm() {
     opened.warm = true
     if (position) showStatus()
@@ -89,11 +89,11 @@ const HEAR = {
     wait(null)
     aim = null
     board.settle()
-    if (isOpening && !opened) return turnAway(message.says)
+    if (isOpening && !opened) return turnAway(message.message)
     if (isOpening) showOpponents(opened)
     isOpening = false
     if (position) showStatus()
-    complain(message.says)
+    complain(message.message)
   },
   opened(message) {
     isOpening = false
@@ -173,7 +173,7 @@ const HEAR = {
   },
 }
 
-// A link that leads nowhere: the first view, and why.
+// A broken link: show the first view and the reason.
 function turnAway(why) {
   isOpening = false
   wanted = null
@@ -186,7 +186,7 @@ function turnAway(why) {
 
 const isSame = (one, other) => one.start === other.start && one.moves.join(' ') === other.moves.join(' ')
 
-// The address always holds the game. Where moves have gone, the game with them stays one step back in the history.
+// The URL always holds the game. When moves are dropped, the longer game stays one step back in the history.
 function remember(before) {
   const game = kept(), known = gameIn(location.hash)
   const state = { values: valuesOf(position), mistakes: review.kept }
@@ -195,17 +195,17 @@ function remember(before) {
     (before.start !== game.start || before.texts.some((text, i) => game.moves[i] !== text))
   history[isNew || isLost ? 'pushState' : 'replaceState'](state, '', link())
   if (isLost && game.moves.some((text, i) => before.texts[i] !== text))
-    complain('The moves that were here are kept.', ['Bring them back', () => history.back()])
+    complain('Your earlier moves are saved.', ['Restore them', () => history.back()])
   try {
     const words = { title: opened.title, who: opened.who, moves: game.moves.length, over: position.isOver }
     if (game.moves.length) localStorage.setItem(KEPT, JSON.stringify({ hash: location.hash, ...words }))
   } catch { /* a browser that stores nothing */ }
 }
 
-// Those that a search has found; the result of a game goes with its end.
+// Values found by searches; a game's result applies to its end alone.
 const valuesOf = shown => shown.values.map((value, ply) => shown.isOver && ply === shown.moves.length ? null : value)
 
-// Values of positions that the server has forgotten, such as when it was started again.
+// Values of positions that the server no longer has, for example after a restart.
 function recall(before) {
   const sources = [[before?.texts, before && valuesOf(before)], [gameIn(location.hash)?.moves, history.state?.values]]
   for (const [texts, values] of sources) {
@@ -219,7 +219,7 @@ function link() {
   return location.origin + '/' + hashOf({ ...kept(), ...view, flip: isTurned ?? undefined, strengths, on: $('analyse').checked })
 }
 
-// Takes what an address has chosen over into the controls.
+// Sets the controls from a URL.
 function choose(game) {
   for (const name of Object.keys(view)) if (game[name] !== undefined) view[name] = game[name]
   if (game.flip !== undefined) isTurned = game.flip
@@ -228,7 +228,7 @@ function choose(game) {
   if (game.strengths) strengths = game.strengths
 }
 
-// Turns a board with movable pieces towards the player.
+// Shows a board with movable pieces from the player's side.
 function face(message) {
   const paths = Object.values(message.paths)
   if (isTurned !== null || !paths.length) return
@@ -248,8 +248,8 @@ function statusOf(message) {
   if (message.over) return `${capital(message.over)}${note}`
   const name = opened.seats[message.toMove]
   const last = message.ply ? `${capital(opened.seats[message.movers[message.ply - 1]])} played ${message.moves[message.ply - 1]}. ` : ''
-  if (!message.people.length && message.paused) return `${last}The game rests${note}`
-  const cold = opened.warm === false ? ' (it is warming up: its first answer takes up to a minute)' : ''
+  if (!message.people.length && message.paused) return `${last}The game is paused${note}`
+  const cold = opened.warm === false ? ' (it is warming up; its first move takes up to a minute)' : ''
   const now = message.engine ? `azcore thinks for ${name} ...${cold}` : `${message.people.length === 1 && message.mayMove ? `Your move, ${name}` : `${capital(name)} to move`}${cold && message.people.length === 1 ? '. The engine is warming up' : ''}`
   return `${last}${now}${note}`
 }
@@ -259,14 +259,14 @@ function statusOf(message) {
 const checkpointsOf = run => players.filter(player => player.run === run)
 const duration = seconds => seconds < 60 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`
 
-// When a checkpoint was made, in words.
+// Describes when a run wrote a checkpoint.
 function moment({ step, seconds }) {
   const steps = `step ${step.toLocaleString('en')}`
-  if (step === 0) return 'before it learned anything'
+  if (step === 0) return 'before training'
   return seconds === null ? `at ${steps}` : `after ${duration(seconds)}, ${steps}`
 }
 
-// A slider over the checkpoints of a run; onMove is told while it moves, onChoose once it rests.
+// A slider over a run's checkpoints; onMove is called while it moves, onChoose when it stops.
 function slider(range, members, chosen, onMove, onChoose = () => {}) {
   Object.assign(range, { min: 0, max: members.length - 1, value: members.findIndex(member => member.name === chosen) })
   const tell = () => {
@@ -282,7 +282,7 @@ function showOpponents(message) {
   const same = players.filter(player => player.title === message.title)
   const chosen = players.find(player => player.name === message.player)
   const members = chosen?.run ? checkpointsOf(chosen.run) : []
-  // A run is one opponent: the slider says at which time.
+  // A run is one opponent; the slider selects the time.
   const listed = same.filter(player => !player.run || (player.run === chosen?.run ? player === chosen : player === checkpointsOf(player.run).at(-1)))
   options($('opponent'), listed.map(player => [player.name, player.run || player.player]), message.player)
   $('as-it-was').hidden = members.length < 2
@@ -298,7 +298,7 @@ function options(select, pairs, chosen) {
 
 const numberWords = text => text.endsWith('s') ? `${text.slice(0, -1)} s a move` : `${Number(text).toLocaleString('en')} ${text === '1' ? 'simulation' : 'simulations'}`
 
-// Who has each seat: the visitor, or the engine with a level or a number.
+// Who plays each seat: the visitor, or the engine at a level or with a number.
 const SEATS = [$('seat-0'), $('seat-1')]
 
 function showSeats({ seats, levels }) {
@@ -338,14 +338,14 @@ function look() {
   history.replaceState(history.state, '', link())
 }
 
-// A game in hand is not thrown away by one key.
+// One key must not discard a game.
 async function begin() {
   const hasBegun = position.moves.length > 0 && !position.isOver
   if (hasBegun && await ask([['new', 'Start a new game'], ['', 'Keep this one']], 'This game is not over.') !== 'new') return
   open({ player: opened.player, people: position.people })
 }
 
-// answers: value, words and perhaps the piece that is drawn for them; box: of the screen, where it is asked.
+// answers: value, text and perhaps the piece to draw; box: where on the screen to ask.
 function ask(answers, words = '', box = null) {
   const dialog = $('ask'), form = dialog.querySelector('form')
   form.replaceChildren(...words ? [element('p', words)] : [], ...answers.map(([value, text, piece]) => {
@@ -420,7 +420,7 @@ async function copy(text, button) {
   } catch {
     $('paste').value = text
     $('paste').select()
-    button.textContent = 'Copy it from the box'
+    button.textContent = 'Copy it from the text box'
   }
   setTimeout(() => { button.textContent = words }, 1500)
 }
@@ -443,7 +443,7 @@ function element(name, text) {
   return made
 }
 
-// A run and the times of its life at which one can meet it.
+// A run as an opponent, at any of its checkpoints.
 function runCard(run) {
   const members = checkpointsOf(run)
   const card = document.createElement('div')
@@ -463,7 +463,7 @@ function runCard(run) {
   return card
 }
 
-// The game that this browser had in hand last.
+// The last game in this browser.
 function continued() {
   let game = null
   try { game = JSON.parse(localStorage.getItem(KEPT)) } catch { /* nothing is stored, or nothing that can be read */ }
@@ -476,7 +476,7 @@ function continued() {
   return [card]
 }
 
-// A game with what plays it: how it begins, its rules in a sentence, and how strong the opponent is.
+// A game and its opponent: the initial position, the rules in a sentence, and the strength.
 function gameCard(player) {
   const card = document.createElement('div')
   card.className = 'card game'
@@ -534,5 +534,5 @@ try {
   if (game) open(game)
   else showPlayers()
 } catch {
-  complain('The server does not answer. Is it running?')
+  complain('The server does not respond. Is it running?')
 }

@@ -1,12 +1,12 @@
-// What stands beside the board: the evaluation bar, the table of actions, the graph and the moves.
+// The panels next to the board: the evaluation bar, the table of actions, the graph and the moves.
 
 const percent = part => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)}%`
 const signed = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(2)
 const points = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(1)
 const $ = id => document.getElementById(id)
 
-// value: of seat 0, -1 to +1; the game's seats with their colours; chances: win, draw and loss of seat 0, if the network says them.
-// over: how the game has ended, if it has.
+// value: of seat 0, -1 to +1; the game's seats with their colours; chances: win, draw and loss of seat 0, if the network predicts them.
+// over: how the game ended, if it is over.
 export function showBar(value, chances, { seats, colours }, over = '') {
   const bar = $('bar')
   const [win, draw] = chances ?? [(1 + value) / 2, 0]
@@ -28,7 +28,7 @@ export function showThought(thought, seats, onPoint, onPlay) {
   if (thought.network !== undefined) parts.push(`network alone ${signed(thought.network)}`)
   if (thought.chances) parts.push(`win ${percent(thought.chances[0])}, draw ${percent(thought.chances[1])}, loss ${percent(thought.chances[2])}`)
   if (thought.score !== undefined) parts.push(`expected score ${thought.score >= 0 ? seats[0] : seats[1]} +${Math.abs(thought.score)}`)
-  if (thought.material !== undefined) parts.push(`expected lead in pieces ${thought.material >= 0 ? seats[0] : seats[1]} ${percent(Math.abs(thought.material))}`)
+  if (thought.material !== undefined) parts.push(`expected material lead ${thought.material >= 0 ? seats[0] : seats[1]} ${percent(Math.abs(thought.material))}`)
   if (thought.plies_left !== undefined) parts.push(`about ${thought.plies_left} plies left`)
   if (thought.full) parts.push('the tree is full')
   $('thought').textContent = parts.join(' · ')
@@ -74,7 +74,7 @@ export function showGraph(values, ply, onGo, mistakes = []) {
   }
 }
 
-// The number of an action; where they are numbered by the pair, the second of a pair has none of its own.
+// The number of an action; if pairs share a number, the second of a pair has none.
 export function numberOf(i, movers, isByPair, isAlone) {
   if (!isByPair) return String(i + 1)
   const pair = ((i + (movers[0] ?? 0)) >> 1) + 1

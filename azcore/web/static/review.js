@@ -1,4 +1,4 @@
-// The review of a game: its mistakes, the line that shows why, and the position as a puzzle.
+// The review of a game: its mistakes, the better line, and the position as a puzzle.
 
 import { numberOf } from './panels.js'
 
@@ -13,14 +13,14 @@ function button(text, act, title = '') {
 }
 
 export class Review {
-  // tell(order) and go(ply) reach the server; show(shown) draws a position that is not of the game;
-  // changed() is called when there is more to keep.
+  // tell(order) and go(ply) reach the server; show(shown) draws a position outside the game;
+  // changed() is called when there is more to save.
   constructor({ tell, go, show, changed }) {
     Object.assign(this, { tell, go, show, changed, mistakes: [], at: null, of: 0, isDone: false, puzzle: null, why: null })
     $('review').addEventListener('click', () => this.#toggle())
   }
 
-  // A position of the game that the server has opened. What the game still has in common with it stays.
+  // Follows the game that the server shows; keeps the part of the review that still applies.
   follow(position, before, { seats, formats }) {
     Object.assign(this, { position, names: seats, isByPair: formats.includes('pgn') })
     if (before) {
@@ -38,7 +38,7 @@ export class Review {
     this.#draw()
   }
 
-  // Those of a review that had ended before the page was opened again.
+  // The mistakes of a review that ended before a reload.
   restore(mistakes) {
     if (this.isDone || this.at !== null) return
     Object.assign(this, { mistakes, isDone: true })
@@ -53,24 +53,24 @@ export class Review {
     this.#draw()
   }
 
-  // Whether a click on the board is an answer to the puzzle and no move of the game.
+  // Whether a click on the board answers the puzzle, and is not a move of the game.
   takes(action) {
     if (!this.puzzle) return false
     const { ply, chance } = this.puzzle
-    this.#say('Looking at your move ...')
+    this.#show('Checking your move ...')
     return this.tell({ do: 'try', ply, action, chance })
   }
 
   tried({ ply, text, loss }) {
     if (this.puzzle?.ply !== ply) return
     const { played, better } = this.puzzle
-    const says = text === better ? `${text} is the move.`
+    const verdict = text === better ? `${text} is the move.`
       : loss <= 0.1 ? `${text} is good too${loss > 0.02 ? `: it loses ${percent(loss)} of the winning chance` : ''}.`
-        : `${text} loses ${percent(loss)} of the winning chance${text === played ? ', and was played' : ''}. Try again.`
-    this.#say(says)
+        : `${text} loses ${percent(loss)} of the winning chance${text === played ? ', and was the move played' : ''}. Try again.`
+    this.#show(verdict)
   }
 
-  // Steps through the line that shows why; whether there is one.
+  // Steps through the better line; returns whether there is one.
   step(by) {
     if (!this.why) return false
     const { mistake, step } = this.why
@@ -88,7 +88,7 @@ export class Review {
     if (!this.why) return
     this.show(message)
     const { mistake, step } = this.why
-    this.#say(step ? `Instead of ${mistake.played}: ${message.texts.join(' ')}` : `Before ${mistake.played}`)
+    this.#show(step ? `Instead of ${mistake.played}: ${message.texts.join(' ')}` : `Before ${mistake.played}`)
   }
 
   #toggle() {
@@ -111,10 +111,10 @@ export class Review {
     this.puzzle = mistake
     this.why = null
     this.#draw()
-    this.#say(`Find a better move for ${this.names[mistake.seat]} than ${mistake.played}.`)
+    this.#show(`Find a better move for ${this.names[mistake.seat]} than ${mistake.played}.`)
   }
 
-  #say(words) { $('lesson').querySelector('p').textContent = words }
+  #show(words) { $('lesson').querySelector('p').textContent = words }
 
   #draw() {
     const { position, mistakes } = this

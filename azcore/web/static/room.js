@@ -1,11 +1,11 @@
-// What the pages with a room share: the connection to it, complaints, and the game that an address holds.
+// What pages with a room share: the connection, error messages, and the game in a URL.
 
 const BEAT = 1000         // ms between two questions whether the server is there
 const PATIENCE = 2400     // ms without an answer, after which it is said
 const AGAIN = 1500        // ms until a lost connection is tried again
-const LOST = 'The server does not answer. Nothing is lost: this page has the game, and tries again ...'
+const LOST = 'The server does not respond. Your game is safe on this page; trying again ...'
 
-// Words over everything, so that they are seen wherever one has scrolled to. A button may offer a way out.
+// A message above everything, visible at any scroll position, perhaps with a button that helps.
 export function complain(words, button = null) {
   const message = document.getElementById('message')
   message.replaceChildren(words)
@@ -18,7 +18,7 @@ export function complain(words, button = null) {
   message.hidden = !words
 }
 
-// A web socket that opens again when it is lost. open() is called whenever it is there, hear(message) with what it says.
+// A web socket that reconnects. open() is called after each connection, hear(message) for each message.
 export class Connection {
   constructor(path, open, hear) {
     Object.assign(this, { path, open, hear, asked: null, isAway: false, isLeaving: false })
@@ -30,7 +30,7 @@ export class Connection {
 
   get isOpen() { return this.socket.readyState === WebSocket.OPEN }
 
-  // Whether the order was sent; if not, the page says why.
+  // Returns whether the order was sent; if not, the page shows the reason.
   tell(order) {
     if (this.isOpen) this.socket.send(JSON.stringify(order))
     else if (this.isAway) complain(this.why)
@@ -49,23 +49,23 @@ export class Connection {
     }
     this.socket.onclose = event => {
       setTimeout(() => this.#connect(), AGAIN)
-      if (!this.isLeaving) this.#goes(event.reason ? `${event.reason}. Trying again ...` : LOST)
+      if (!this.isLeaving) this.#lost(event.reason ? `${event.reason}. Trying again ...` : LOST)
     }
   }
 
-  // A server that has stopped keeps its sockets: only what it does not answer tells.
+  // A suspended server keeps its sockets open: only a missing response reveals it.
   #beat() {
     const now = performance.now()
     if (document.hidden || !this.isOpen) { this.asked = null; return }
     if (this.asked !== null) {
-      if (now - this.asked > PATIENCE) this.#goes(LOST)
+      if (now - this.asked > PATIENCE) this.#lost(LOST)
     } else if (this.sent === null || now - this.sent > BEAT) {
       this.asked = this.sent = now
       this.tell({ do: 'alive' })
     }
   }
 
-  #goes(why) {
+  #lost(why) {
     this.isAway = true
     this.why = why
     document.body.classList.add('away')
@@ -82,7 +82,7 @@ export class Connection {
 
 const number = text => text === null || text === '' || !Number.isFinite(Number(text)) ? undefined : Number(text)
 
-// The game of an address as the server opens it, and what this visitor has chosen besides; null: it holds none.
+// The game in a URL, in the server's form, with this visitor's choices; null: none.
 export function gameIn(hash) {
   const held = new URLSearchParams(hash.slice(1))
   if (!held.get('player')) return null
@@ -97,7 +97,7 @@ export function gameIn(hash) {
   }
 }
 
-// The same as an address; what is as it begins is left out.
+// The inverse: a URL for the game, without default values.
 export function hashOf(game) {
   const held = new URLSearchParams({ player: game.player })
   const put = (name, value, usual) => { if (value !== usual && value !== undefined && value !== null && value !== '') held.set(name, value) }
@@ -114,7 +114,7 @@ export function hashOf(game) {
   return `#${held}`
 }
 
-// The position that an address shows, for pages that look into one; its first player if it holds no game.
+// The position in a URL, for pages that show one; the first player if it holds no game.
 export async function positionHere() {
   const game = gameIn(location.hash) ?? { player: (await (await fetch('/players.json')).json()).players[0].name, start: null, moves: [], ply: 0, people: [0] }
   document.getElementById('back-to-game').href = `/${gameIn(location.hash) ? location.hash : hashOf(game)}`

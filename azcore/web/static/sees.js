@@ -10,7 +10,7 @@ let room = null
 let closed = null  // the parts that the visitor has closed or opened
 
 function hear(message) {
-  complain(message.what === 'error' ? message.says : '')
+  complain(message.what === 'error' ? message.message : '')
   if (message.what === 'sees') show(message)
 }
 
@@ -45,8 +45,8 @@ function part(section, i) {
 function show(message) {
   $('game-title').textContent = message.title
   $('picture').innerHTML = message.svg
-  $('said').textContent = `${message.seat[0].toUpperCase()}${message.seat.slice(1)} is to move, and sees the board from its own side.`
-  $('lead').textContent = `${message.shape}, numbered as the network gets them. The stronger the colour, the larger the number.`
+  $('said').textContent = `${message.seat[0].toUpperCase()}${message.seat.slice(1)} is to move; the planes show the board from that side.`
+  $('lead').textContent = `${message.shape}, in the network's order. The stronger the colour, the larger the number.`
   $('turning').hidden = message.symmetries.length < 2
   $('symmetry').replaceChildren(...message.symmetries.map((name, i) => new Option(name, i, false, i === message.symmetry)))
   $('views-part').hidden = !message.views.length
@@ -67,5 +67,5 @@ try {
   const position = await positionHere()
   room = new Connection('/sees/room', () => room.tell({ ...position, symmetry: Number($('symmetry').value || 0), do: 'open' }), hear)
 } catch {
-  complain('The server does not answer. Is it running?')
+  complain('The server does not respond. Is it running?')
 }

@@ -1,4 +1,4 @@
-// The page that watches runs: their curves, read again while they go on, several over each other.
+// The page that shows runs: their curves, updated while they are active, in shared charts.
 import { draw, time } from './chart.js'
 
 const $ = id => document.getElementById(id)
@@ -35,7 +35,7 @@ async function look() {
     show()
     await showGames()
   } catch (error) {
-    complain(error instanceof TypeError ? 'The server does not answer. Trying again ...' : error.message)
+    complain(error instanceof TypeError ? 'The server does not respond. Trying again ...' : error.message)
   }
   setTimeout(look, 1000 * SECONDS)
 }
@@ -43,10 +43,10 @@ async function look() {
 const colour = name => COLOURS[shown.indexOf(name)]
 const ago = age => age < 60 ? `${Math.round(age)} s ago` : age < 3600 ? `${Math.round(age / 60)} min ago` : age < 172800 ? `${Math.round(age / 3600)} h ago` : `${Math.round(age / 86400)} days ago`
 
-// Whether it goes on, and what it does before its first numbers.
+// The state of a run, or its progress before the first numbers.
 function stateOf(run) {
-  if (!run.goesOn) return `ended, ${ago(run.age)}`
-  if (run.step !== null) return `going on, ${ago(run.age)}`
+  if (!run.isActive) return `ended, ${ago(run.age)}`
+  if (run.step !== null) return `running, ${ago(run.age)}`
   const [made, wanted, unit] = run.progress ?? []
   if (unit === undefined) return 'beginning'
   if (made >= wanted) return 'learning from its first games'
@@ -126,7 +126,7 @@ function points(run, xs, series) {
     .filter(point => point.every(value => value !== null && value !== undefined))
 }
 
-function frame(name, title, says, section) {
+function frame(name, title, explanation, section) {
   if (frames.has(name)) return frames.get(name)
   let part = document.querySelector(`[data-section="${CSS.escape(section)}"]`)
   if (!part) {
@@ -147,7 +147,7 @@ function frame(name, title, says, section) {
   const summary = document.createElement('summary')
   summary.textContent = 'What is this?'
   const words = document.createElement('p')
-  words.textContent = says
+  words.textContent = explanation
   details.append(summary, words)
   figure.append(caption, plot, details)
   part.append(figure)
@@ -173,23 +173,23 @@ function show() {
     return item
   })))
   const seen = new Set()
-  const put = (name, title, says, section, spec) => {
+  const put = (name, title, explanation, section, spec) => {
     if (seen.has(name)) return
     seen.add(name)
-    const { figure, plot, words } = frame(name, title, says, section)
+    const { figure, plot, words } = frame(name, title, explanation, section)
     figure.hidden = false
-    words.textContent = says
+    words.textContent = explanation
     if (!plot.querySelector('.note:not([hidden])')) draw(plot, { title, xName: AXES[axis], ...spec })
   }
   if (found.length) {
-    put('rating', 'Rating', `Strength from all matches, random play being 0. ${found[0][1].measured}`, 'How strong is it?', {
+    put('rating', 'Rating', `Strength from all matches; random play is 0. ${found[0][1].measured}`, 'How strong is it?', {
       unit: 'Elo', fromZero: false,
       curves: found.map(([name, run]) => ({ label: name, colour: colour(name), points: points(run, run.rating.x[axis], run.rating) })),
     })
   }
   for (const [, run] of found) {
     for (const chart of run.charts) {
-      put(chart.name, chart.title, chart.says, chart.section, {
+      put(chart.name, chart.title, chart.explanation, chart.section, {
         unit: chart.unit, percent: chart.percent, fromZero: chart.from_zero,
         curves: found.flatMap(([name, other]) => chart.series.filter(series => other.columns[series.column]).map((series, i) => ({
           label: `${name}, ${series.label}`,
@@ -220,16 +220,16 @@ async function showGames() {
   if (filmed !== now) return
   $('games').hidden = !games.length
   if (!games.length) return
-  document.querySelector('#games h2').textContent = games.length > 1 ? `The first game of ${run.name} and its latest` : `The first game of ${run.name}`
+  document.querySelector('#games h2').textContent = games.length > 1 ? `The first and the latest game of ${run.name}` : `The first game of ${run.name}`
   $('definitions').innerHTML = definitions
-  const goesOn = run.goesOn && !matchMedia('(prefers-reduced-motion: reduce)').matches
-  const plays = control && isSame ? control.isPlaying : goesOn
+  const isActive = run.isActive && !matchMedia('(prefers-reduced-motion: reduce)').matches
+  const plays = control && isSame ? control.isPlaying : isActive
   const ply = control && isSame && !plays ? control.ply : 0
   control?.play(false)
   control = together($('films'), games.map(game => {
     const element = document.createElement('div')
     element.innerHTML = game.svg
-    const weights = game.step ? `weights of step ${game.step.toLocaleString('en')}` : 'nothing learned yet'
+    const weights = game.step ? `weights of step ${game.step.toLocaleString('en')}` : 'untrained'
     return { ...game, element, title: game.why === 'first' ? `First game, ${weights}` : `Latest game, number ${(game.index + 1).toLocaleString('en')}, ${weights}` }
   }), ply)
   control.play(plays)

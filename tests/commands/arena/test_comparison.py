@@ -217,7 +217,7 @@ def test_without_matplotlib_there_is_a_sentence_and_the_table(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "azcore.commands.arena.figure", raising=False)
     assert compare("arena.checkpoints=1", "arena.rivals=0") == 0
-    assert "no figure without matplotlib: pip install matplotlib\n" in capsys.readouterr().out
+    assert "a figure needs matplotlib: pip install matplotlib\n" in capsys.readouterr().out
     assert (runs / "ratings.csv").exists()
     assert not (runs / "figure.png").exists()
 
@@ -277,7 +277,7 @@ def test_one_checkpoint_has_its_interval(
     assert compare(f"arena.runs=['{run}']", "arena.checkpoints=1") == 0
     ((below,), (above,)) = drawn[0]
     assert min(below, above) > 10
-    assert "the interval is that of the distance from random play" in capsys.readouterr().out
+    assert "the interval is for the difference from random play" in capsys.readouterr().out
     *_, last = csv.DictReader((run / "ratings.csv").read_text().splitlines()[:2])
     assert float(last["low"]) < float(last["rating"]) < float(last["high"])
 
@@ -391,7 +391,7 @@ def test_arms_that_differ_in_nothing_or_in_more_than_they_say(
     assert compare(*brief) == 0
     output = capsys.readouterr().out
     assert "one seed: these intervals do not cover the variation between seeds\n" in output
-    assert "arena.games=4 and gate.enabled=false have the same weights: what differs" in output
+    assert "arena.games=4 and gate.enabled=false have the same weights: their different" in output
     assert "not trained" not in output
     assert len(rows(runs / "differences.csv")) == 2
     sizes = runs / "gate.enabled=true,seed=1" / "sizes.json"

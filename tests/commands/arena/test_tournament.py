@@ -133,13 +133,13 @@ def test_no_match_is_played_twice(azcore: Command, run: Path, tmp_path: Path) ->
     (tmp_path / "cut/ratings.csv").unlink()
     status, output, errors = azcore(*line, three, "run_dir=cut")
     assert (status, errors) == (0, "")
-    assert "1 of the matches had been played before" in output
-    assert output.count(", played before") == 1
+    assert "1 of the matches were already saved" in output
+    assert output.count(", already saved") == 1
     for name in ("matches.csv", "ratings.csv", "games.csv"):
         assert (tmp_path / "cut" / name).read_bytes() == whole[name], name
     status, output, _ = azcore(*line, four, "run_dir=cut")
     assert status == 0
-    assert output.count(", played before") == 3
+    assert output.count(", already saved") == 3
     assert len(rows(tmp_path / "cut/matches.csv")) == 6
     assert len(list((tmp_path / "cut/games").iterdir())) == 6 * 4
     games = (tmp_path / "cut/games.csv").read_text()

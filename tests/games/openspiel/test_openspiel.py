@@ -86,7 +86,7 @@ def test_other_games_are_refused_in_words() -> None:
         ("chess(chess960=True)", "it begins with a move of chance, want none"),
         ("chinese_checkers(players=3)", "it is for 3 players, want 2"),
         ("go(board_size=1)", "cannot be loaded: unsupported board size"),
-        ("misere(game=efg_game(filename=/etc/passwd))", "it is read from a file"),
+        ("misere(game=efg_game(filename=/etc/passwd))", "it reads a file"),
     ],
 )
 def test_refuses_these_parameters(spiel_id: str, words: str) -> None:

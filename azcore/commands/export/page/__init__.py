@@ -1,7 +1,7 @@
-"""`what=page`: games to play in a browser, from files alone. Begin at `writing.py`.
+"""`what=page`: games to play in a browser, from files alone. Start with `writing.py`.
 
 `webassembly.py` compiles a game's rules for browsers, `look.py` learns how to read its board from
-the planes, and `proof.py` compares with Python what the page makes of both. `static/` has the page:
-`rules.mjs` calls the rules, `view.mjs` turns positions into what is drawn and clicked, `search.mjs`
-searches, and `worker.mjs` does all that beside `page.mjs`, which takes the clicks.
+the planes, and `proof.py` compares the page's reading of both with Python. `static/` has the page:
+`rules.mjs` calls the rules, `view.mjs` turns positions into drawings and clicks, `search.mjs`
+searches, and `worker.mjs` runs all that in parallel to `page.mjs`, which takes the clicks.
 """

@@ -1,4 +1,4 @@
-// Plays the games of a file by the page's own code, and prints what it finds in each position; run by Node.
+// Plays the games of a file with the page's own code, and prints each position's data; run by Node.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -1,9 +1,9 @@
-"""What the page needs to draw a game and to take clicks, learned from games against the planes.
+"""What the page needs to draw a game and take clicks, derived from random games and the planes.
 
-A game's board is Python, which a browser does not run. But the planes that the network sees hold
-the same pieces, by compiled rules. So the export finds in random games which plane shows each
+A game's board code is Python, which browsers do not run. But the network's planes hold the same
+pieces, and compiled rules compute them. So the export finds in random games which plane shows each
 role of each seat, and in which order its cells are; for hands, which plane holds the count.
-`static/view.mjs` reads positions by that. `proof.py` compares its reading with `Game.board`.
+`static/view.mjs` reads positions this way, and `proof.py` compares its result with `Game.board`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Plain = dict[str, Any]
 
 
 class Position(NamedTuple):
-    """A position of a game, and what Python says of it."""
+    """A position of a game, and its description by Python."""
 
     state: Any
     player: int
@@ -65,7 +65,7 @@ def look_of(game: CompiledGame, positions: Sequence[Position]) -> Plain:
 def _planes_of(
     game: CompiledGame, used: set[tuple[int, str]], layout: Layout, positions: Sequence[Position]
 ) -> Plain:
-    """Where the planes show each role of each seat, in positions with one seat to move."""
+    """Which planes show each role of each seat, in positions with one seat to move."""
     rows, columns = len(layout.rows), len(layout.columns)
     pieces = sorted(used)
     wanted = np.zeros((len(positions), len(pieces), rows, columns), np.bool_)
@@ -86,7 +86,7 @@ def _planes_of(
                 "hands": _hands_of(game, layout, positions),
             }
     seat, role = missing[0] if missing else pieces[0]
-    reason = "seen too rarely in random games" if missing else "shown by no plane of its own"
+    reason = "seen too rarely in random games" if missing else "without a plane of its own"
     raise GameError(
         f"{game.name}: what=page reads pieces from the planes, but {layout.roles[role].name} of "
         f"{game.seat_names[seat]} is {reason}"
@@ -94,7 +94,7 @@ def _planes_of(
 
 
 def _orders(rows: int, columns: int) -> Iterable[npt.NDArray[np.int64]]:
-    """The ways in which planes may be turned or mirrored: the cell of each place, int64 [H * W]."""
+    """Ways to rotate or mirror planes: the cell of each place, int64 [H * W]."""
     grid = np.arange(rows * columns).reshape(rows, columns)
     for mirrored in (grid, grid[:, ::-1]):
         for quarters in range(4):
@@ -104,7 +104,7 @@ def _orders(rows: int, columns: int) -> Iterable[npt.NDArray[np.int64]]:
 
 
 def _matching(cells: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_]) -> list[int]:
-    """The first plane that always shows each piece, and nothing else; -1 for none."""
+    """The first plane that always shows exactly this piece; -1 for none."""
     alive = np.ones((wanted.shape[1], cells.shape[1]), np.bool_)
     for shown, pieces in zip(cells, wanted, strict=True):
         alive &= (pieces[:, None] == shown[None]).all(axis=2)
@@ -132,7 +132,7 @@ def _hands_of(
 
 
 def _side(game: CompiledGame, layout: Layout, flip: bool) -> Plain:
-    """The empty board seen from one side, and all that can be put on it."""
+    """The empty board seen from one side, and all pieces that it can show."""
     empty = Board(layout=layout, pieces=(), to_move=0, actions={})
     pencil = Pencil(empty, game.seat_names, title_of(game.name), flip, False, "auto", "az")
     pieces = pencil.set
@@ -150,7 +150,7 @@ def _side(game: CompiledGame, layout: Layout, flip: bool) -> Plain:
 
 
 def clicks_of(position: Position) -> dict[int, list[str]]:
-    """The clicks of each legal action, without answers to a question and with buttons."""
+    """The clicks of each legal action, excluding the choice after a question, and with buttons."""
     layout = position.board.layout
     found = {}
     for action, path in position.board.actions.items():

@@ -1,8 +1,8 @@
-"""The process that compiles a game's rules for `webassembly.py`, one object file for each.
+"""The process that compiles a game's rules for `webassembly.py`, one object file per rule.
 
-numba optimises its IR for the processor that it finds, after which even the offsets of fields are
-those of 64-bit pointers. Here it does not optimise; LLVM does, once the IR is for WebAssembly. That
-must be settled before numba compiles anything, which importing azcore's kernels may do.
+numba optimises its IR for the local processor, which fixes even field offsets for 64-bit pointers.
+Here it does not optimise; LLVM does, after the IR targets WebAssembly. This must be set before
+numba compiles anything, which importing azcore's kernels may do.
 """
 
 from __future__ import annotations

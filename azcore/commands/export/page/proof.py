@@ -1,4 +1,4 @@
-"""Random games by Python and by the page's own code, compared position by position."""
+"""Compares random games between Python and the page's code, position by position."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def require_node() -> None:
 
 
 def random_games(game: CompiledGame, seed: int, positions: int) -> list[list[int]]:
-    """Whole random games with so many positions or more in all, as actions."""
+    """Whole random games, as actions, with at least this many positions in all."""
     rng = np.random.default_rng(seed)
     games: list[list[int]] = []
     while sum(len(actions) + 1 for actions in games) < positions:
@@ -40,7 +40,7 @@ def random_games(game: CompiledGame, seed: int, positions: int) -> list[list[int
 
 
 def positions_of(game: CompiledGame, actions: Sequence[int]) -> list[Position]:
-    """The positions of a game, the first and the last included."""
+    """All positions of a game, including the first and last."""
     state, found = game.initial_state(), []
     for action in [*actions, None]:
         board = game.board(state)
@@ -61,10 +61,10 @@ def _planes(game: CompiledGame, state: Any) -> ByteArray:
 def read_by_page(
     facts: Mapping[str, Any], module: bytes, games: Sequence[Sequence[int]]
 ) -> list[list[Plain]]:
-    """What the page's code says of all positions of some games.
+    """The page's description of all positions of some games.
 
     Raises:
-        AzcoreError: it ended with an error.
+        AzcoreError: the page's code failed.
     """
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -73,13 +73,15 @@ def read_by_page(
         (folder / "games.json").write_text(json.dumps(games))
         done = subprocess.run([NODE, str(COMPARED), name], capture_output=True, text=True)
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if "Error" in line] or ["no reason"]
-        raise AzcoreError(f"the rules fail in Node: {said[0].strip()}")
+        errors = [line for line in done.stderr.splitlines() if "Error" in line] or [
+            "no reason given"
+        ]
+        raise AzcoreError(f"the rules fail in Node: {errors[0].strip()}")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def exceptions_of(games: Sequence[Sequence[Position]], read: Sequence[Sequence[Plain]]) -> Plain:
-    """The clicks that the page cannot see on the board.
+    """The clicks that the page cannot derive from the board.
 
     `leaders` are roles that the clicks follow where several pieces move, and `exceptions` the
     clicks of all other such actions, a pass for example, by seat.
@@ -101,10 +103,10 @@ def exceptions_of(games: Sequence[Sequence[Position]], read: Sequence[Sequence[P
 def require_equal(
     game: CompiledGame, games: Sequence[Sequence[Position]], read: Sequence[Sequence[Plain]]
 ) -> int:
-    """The number of positions compared.
+    """Compare the page with Python; the number of positions compared.
 
     Raises:
-        AzcoreError: the page's code says something else of a position than Python.
+        AzcoreError: the page describes a position differently from Python.
     """
     count = 0
     for position, seen in _pairs(games, read):
@@ -119,7 +121,7 @@ def require_equal(
 
 
 def expected(game: CompiledGame, position: Position) -> Plain:
-    """What the page's code has to say of a position."""
+    """The correct description of a position."""
     state, _, planes, board = position
     is_over = game.is_terminal(state)
     return {

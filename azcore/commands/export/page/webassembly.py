@@ -1,7 +1,7 @@
 """Compiles the rules of a game to WebAssembly, from the same source that runs here.
 
 numba compiles each rule to LLVM's intermediate representation (IR), in a process of its own
-(`objects.py`). LLVM translates that for WebAssembly instead of this processor, and LLD, which the
+(`objects.py`). LLVM compiles that for WebAssembly instead of this processor, and LLD, which the
 package `ziglang` contains, links the results into one module. Each function of the module is
 `(state, buffer, number) -> int32`, where the first two are addresses in its memory.
 

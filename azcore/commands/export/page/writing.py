@@ -1,4 +1,4 @@
-"""`what=page`: a folder for any static host, in which a browser plays a game by itself."""
+"""`what=page`: a folder for any static host that plays a game in the browser."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from azcore.search.puct import value_unit
 from azcore.search.settings import SearchSettings, search_settings
 from azcore.settings import require
 from azcore.storage.checkpoint import KEY, read_checkpoint
-from azcore.web.shelf import game_words, in_words
+from azcore.web.shelf import describe_game, title_of_game
 
 SERVED = Path(str(files("azcore.web"))) / "static"
 PAGE = Path(__file__).with_name("static")
-SHARED = ("board.js", "page.css")  # of the page with a server
+SHARED = ("board.js", "page.css")  # that the page with a server also has
 RUNTIME = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
 LIST = "games.json"
 POSITIONS = 2000  # to learn from, and as many to compare
 
-# What the page's search leaves out.
+# Settings that the page's search does not implement.
 ABSENT: Mapping[str, Any] = {
     "search.gumbel": None,
     "search.leaves_per_tree": 1,
@@ -56,11 +56,11 @@ ABSENT: Mapping[str, Any] = {
 
 
 def export_page(config: Config, settings: ExportedPage) -> int:
-    """Add a game to the page in the folder `out`, which is made if need be; 0.
+    """Add a game to the page in the folder `out`, creating it if needed; 0.
 
     Raises:
-        AzcoreError: a setting, the game or the checkpoint cannot be used, or the page's code does
-            not agree with Python; nothing was written.
+        AzcoreError: a setting, the game or the checkpoint cannot be used, or the page's code
+            disagrees with Python; nothing was written.
     """
     require(config["out"] is not None, "out", "a folder for the page", None)
     out = Path(str(config["out"]))
@@ -102,7 +102,7 @@ def export_page(config: Config, settings: ExportedPage) -> int:
         raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     print(f"checked against Python in {compared} positions of {len(fresh)} random games: all equal")
-    replaced = " in place of an earlier one" if is_there else ""
+    replaced = " (replaced)" if is_there else ""
     print(f"{facts['title']} written to {out / 'games' / name}{replaced}")
     print(f"{out} has {size / 1e6:.1f} MB")
     write_result(config, folder=out, game=name, positions=compared, bytes=size)
@@ -147,10 +147,10 @@ def _game_and_network(config: Config) -> tuple[Game, bytes | None]:
 
 
 def facts_of(game: CompiledGame) -> dict[str, Any]:
-    """What `static/rules.mjs` needs, and titles."""
+    """The data for `static/rules.mjs`, and titles."""
     return {
-        "title": in_words(game.name, game.settings),
-        "settings": game_words(game),
+        "title": title_of_game(game.name, game.settings),
+        "settings": describe_game(game),
         "seats": list(game.seat_names),
         "shape": list(game.observation_shape),
         "numActions": game.num_actions,
@@ -160,7 +160,7 @@ def facts_of(game: CompiledGame) -> dict[str, Any]:
 
 
 def _runtime(folder: str | None) -> Path:
-    """The folder `export.runtime`, with all files of ONNX Runtime Web that the page needs."""
+    """The folder `export.runtime`, which must hold the page's files of ONNX Runtime Web."""
     has_all = folder is not None and all(Path(folder, name).is_file() for name in RUNTIME)
     require(
         has_all,
@@ -173,11 +173,13 @@ def _runtime(folder: str | None) -> Path:
 
 
 def write_files(out: Path, name: str, content: Mapping[str, bytes], runtime: Path | None) -> None:
-    """Write the page, one game of it and the list of all games."""
+    """Write the page, one game and the list of all games."""
     folder = out / "games" / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not (out / LIST).exists():
-        (out / LIST).write_text("[]")  # from now on it is a page, which a later export completes
+        (out / LIST).write_text(
+            "[]"
+        )  # from here on it is a page, which a later export can complete
     with TemporaryDirectory(prefix="new-", dir=out) as new:
         for file, data in content.items():
             Path(new, file).write_bytes(data)

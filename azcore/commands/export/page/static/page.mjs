@@ -1,4 +1,4 @@
-// The page: whose turn it is, clicks and the list of moves. worker.mjs has the rules and the engine.
+// The page: turns, clicks and the list of moves. worker.mjs has the rules and the engine.
 
 import { Board } from './board.js'
 
@@ -8,7 +8,7 @@ const STRENGTHS = [1, 20, 100, 200, 400, 800, 1600]
 let game = null, worker = null, waiting = new Map(), lastId = 0
 let moves = []       // actions and their clicks
 let position = null
-let turn = 0         // counts changes of the game, so that the answer of an old search is known
+let turn = 0         // counts changes of the game, to recognise the answer of an old search
 let flip = false
 const board = new Board($('board'), $('choices'), act, ask)
 
@@ -30,7 +30,7 @@ function hire() {
     waiting.delete(id)
     error === undefined ? resolve(answer) : reject(new Error(error))
   }
-  worker.onerror = event => fail(new Error(event.message ?? 'the engine cannot be loaded'))
+  worker.onerror = event => fail(new Error(event.message ?? 'cannot load the engine'))
 }
 
 async function open(folder) {
@@ -66,7 +66,7 @@ async function show() {
   play(best.action)
 }
 
-// An action in words: its clicks.
+// Describes an action by its clicks.
 function words(action) {
   const listed = position.listed.find(([other]) => other === action)
   const clicks = position.paths[action]
@@ -85,7 +85,7 @@ function act(action) {
   return true
 }
 
-// Which of several actions was meant.
+// Asks which of several actions the player means.
 function ask(answers) {
   const dialog = $('ask')
   const buttons = answers.map(([value, text]) => Object.assign(document.createElement('button'), { value, textContent: text }))

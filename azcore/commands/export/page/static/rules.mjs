@@ -4,7 +4,7 @@ const PAGE = 65536
 const ALIGNED = 64
 
 export class Rules {
-  // facts: what game.json says of the game; module: a WebAssembly.Module.
+  // facts: game.json's data on the game; module: a WebAssembly.Module.
   constructor(facts, module) {
     const imports = {}
     for (const { module: group, name } of WebAssembly.Module.imports(module))
@@ -23,7 +23,7 @@ export class Rules {
     this.initial = Uint8Array.from(atob(facts.initial), byte => byte.charCodeAt(0))
   }
 
-  // What numba's code calls. A call's memory is free again at its end.
+  // Functions that numba's code calls. Each call's memory is freed at its end.
   #imported(name) {
     if (name === 'NRT_MemInfo_alloc_aligned') return size => this.#allocate(Number(size))
     if (name === 'numba_attempt_nocopy_reshape') return (...values) => this.#reshape(...values)
@@ -53,7 +53,7 @@ export class Rules {
     if (more > 0) this.memory.grow(Math.ceil(more / PAGE))
   }
 
-  // Positions are put where the rules find them; the other calls are about the one put last.
+  // `put` stores a position where the rules find it; the other calls use the last one.
   put(state) { new Uint8Array(this.memory.buffer).set(state, this.state) }
   get() { return new Uint8Array(this.memory.buffer).slice(this.state, this.state + this.size) }
 

@@ -1,11 +1,11 @@
-// Search by PUCT as azcore's: the letters and formulas of azcore/search/puct.py, one leaf at a time.
+// PUCT search like azcore's: letters and formulas as in azcore/search/puct.py, one leaf at a time.
 
 class Node {
   // priors: float32, in the order of the actions.
   constructor(player, value, isTerminal, actions, priors) {
     Object.assign(this, { player, isTerminal, visits: 1, value: Math.fround(value) })
     const order = actions.map((_, i) => i).sort((i, j) => priors[j] - priors[i] || actions[i] - actions[j])
-    // Untried edges have the same Q and N: the first of them is the best, so edges are tried in this order.
+    // Untried edges have the same Q and N: the first one is the best, so the search tries edges in this order.
     this.actions = order.map(i => actions[i])
     this.priors = order.map(i => priors[i])
     this.tried = []  // N, W and the child of each

@@ -1,5 +1,5 @@
-// What a page shows of a position, in the form that board.js draws: pieces read from the planes that the network
-// sees, by what the export has learned of them, and clicks from what an action changes on the board.
+// A position in the form that board.js draws: pieces read from the network's planes,
+// as the export derived them, and clicks from the changes that an action makes on the board.
 
 const HAND = '*'
 
@@ -8,7 +8,7 @@ export class View {
     Object.assign(this, { facts, rules, look: facts.look })
   }
 
-  // Pieces by place as 'seat role', and the hands of both seats; of the position put last.
+  // Pieces by place as 'seat role', and the hands of both seats; of the last position put.
   read() {
     const mover = this.rules.player(), { cells, pieces, hands } = this.look.planes[mover]
     const seen = this.rules.observe(), area = cells.length
@@ -20,8 +20,8 @@ export class View {
     return found
   }
 
-  // The clicks that make each action of a position, without the answer to a question, and the role that moves in;
-  // clicks are null where what happens on the board does not say.
+  // The clicks for each action of a position, without the answer to a question, and the role that moves in;
+  // clicks are null if the changes on the board do not determine them.
   #changes(state, before, actions) {
     return actions.map(action => {
       this.rules.put(state)

@@ -1,4 +1,4 @@
-// The rules and the engine, beside the page, which so stays alive. Each request has an id and gets one answer.
+// The rules and the engine, in a worker, so that the page stays responsive. Each request has an id and gets one answer.
 
 import { Rules } from './rules.mjs'
 import { Search } from './search.mjs'
@@ -15,7 +15,7 @@ async function open({ folder }) {
   return { title, settings, seats, simulations: facts.search.simulations }
 }
 
-// Knows nothing: search then sees only ends of games.
+// A constant evaluation: search then sees only ends of games.
 function uniform() {
   const nothing = { logits: new Float32Array(facts.numActions), value: 0 }
   return () => nothing

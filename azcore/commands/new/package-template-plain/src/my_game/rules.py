@@ -43,13 +43,13 @@ def in_line(state: State, row: int, column: int) -> bool:
 
 
 def legal_cells(state: State) -> Any:
-    """bool [N * N], where a stone may be put; all False once the game is over."""
+    """bool [N * N], where a stone may go; all False once the game is over."""
     empty = state.board.ravel() == 0
     return np.zeros_like(empty) if is_terminal(state) else empty
 
 
 def after(state: State, action: int) -> State:
-    """The state after a legal action; `state` stays as it is."""
+    """The state after a legal action; `state` does not change."""
     row, column = divmod(action, len(state.board))
     board = state.board.copy()
     board[row, column] = state.player + 1

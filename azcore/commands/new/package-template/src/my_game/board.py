@@ -1,6 +1,6 @@
-"""Boards of My game, from which azcore draws it and takes clicks: optional, and never compiled.
+"""Boards of My game for azcore to draw and click: optional, and never compiled.
 
-A board is plain data: `azcore/game/board.py` says what it may hold. An action is made by a path of
+A board is plain data: `azcore/game/board.py` specifies its content. An action is made by a path of
 clicks on places (and on pieces in hand and buttons, in other games), here by a click on its cell.
 """
 
@@ -15,7 +15,7 @@ from . import notation
 
 @cache
 def layout(board_size: int) -> Layout:
-    """What stays the same through a game. The roles' drawings are those of azcore/pictures."""
+    """The constant part of all boards. azcore/pictures has the roles' drawings."""
     return Layout(
         kind="cells",
         columns=tuple(chr(ord("a") + column) for column in range(board_size)),

@@ -1,4 +1,4 @@
-"""The planes that the network sees of My game, and the symmetries of its board."""
+"""The network's input planes for My game, and the symmetries of its board."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ def observe(state: Any, planes: Any) -> None:
     """Fill `planes`, uint8 [C, H, W] of zeros, in the view of the player to move.
 
     The stones of the player to move always come first, so that one network plays both seats. A game
-    that looks different from the two sides also turns its board. Values are whole numbers: 0 and 1,
-    or up to 255 in a plane whose largest value `game.py` states as `observation_maximum`.
+    that looks different from the two sides also rotates its board. Values are whole numbers: 0 and
+    1, or up to 255 in a plane whose largest value `game.py` states as `observation_maximum`.
     """
     size = state.board.shape[0]
     for row in range(size):
@@ -25,7 +25,7 @@ def observe(state: Any, planes: Any) -> None:
 
 
 def symmetries(board_size: int) -> tuple[Symmetry, ...]:
-    """Turns and reflections of the square, without the identity; () if your game has none.
+    """Rotations and reflections of the square, without the identity; () if your game has none.
 
     Entry i of a permutation is the cell, or the action, that moves to i.
     """

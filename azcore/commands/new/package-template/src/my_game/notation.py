@@ -1,4 +1,4 @@
-"""Texts of My game: how actions and positions are written and read. Never compiled.
+"""Texts of My game: writes and reads actions and positions. Never compiled.
 
 An action is a column and a row, `a1` at the bottom left. A position is the rows from the top, then
 the seat to move, `X.O/.X./... o`. Its first word is the placement of the pieces alone: the kit
@@ -18,7 +18,7 @@ def action_to_text(board_size: int, action: int) -> str:
 
 
 def text_to_action(board_size: int, text: str) -> int:
-    """The action that `text` names, legal or not.
+    """The action in `text`, legal or not.
 
     Raises:
         InvalidTextError: it names no cell of the board.
@@ -60,7 +60,7 @@ def state_from_text(state: Any, text: str) -> Any:
         for c in range(size):
             if state.board[r, c] != 0 and rules.in_line(state, r, c):
                 if state.board[r, c] == state.player + 1:
-                    raise InvalidTextError(f"the seat to move has won already in {text!r}")
+                    raise InvalidTextError(f"the seat to move has already won in {text!r}")
                 state.winner = state.board[r, c]
     return state
 
