@@ -155,7 +155,9 @@ get_mode = Hydra.get_mode
 
 def mode_if_asked(self: Hydra, config_name: str | None, overrides: list[str]) -> Any:
     """Hydra composes all settings for this one, which only experiments set."""
-    if any(word.partition("=")[0] in ("experiment", "hydra.mode") for word in overrides):
+    if any(
+        word.lstrip("+~").partition("=")[0] in ("experiment", "hydra.mode") for word in overrides
+    ):
         return get_mode(self, config_name, overrides)
     return None
 

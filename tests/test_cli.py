@@ -254,7 +254,7 @@ class TestResume:
         games = (run / "games/records.azg").read_bytes()
         status, _, errors = azcore("game=tic_tac_toe", "resume=run")
         assert status == 2
-        assert "resuming needs run/checkpoints/last.ckpt" in errors
+        assert f"resuming needs {run}/checkpoints/last.ckpt" in errors
         assert (run / "games/records.azg").read_bytes() == games
 
     @pytest.mark.parametrize("damage", ["cut", "flipped"])

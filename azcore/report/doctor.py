@@ -192,7 +192,7 @@ def resignation(rows: Sequence[Row]) -> str | None:
     if not found or found[-1][1] < MIN_RESIGNED or found[-1][0] < WRONGLY_RESIGNED:
         return None
     return (
-        f"players would resign {found[-1][0]:.0%} of such games without having lost: lower "
+        f"{found[-1][0]:.0%} of the games that players would resign are not lost: lower "
         "selfplay.resignation_false_positives"
     )
 

@@ -31,11 +31,13 @@ LONGEST_LINE = 4_000  # characters of a position with operations: ten times what
 INITIAL = "startpos"  # UCI's and USI's word for the initial position
 UNREADABLE = (InvalidTextError, IllegalActionError, AmbiguousTextError)
 # Operations up to the end of a line; the last one's semicolon may be missing if it names moves.
-_OPERATIONS = re.compile(r"[A-Za-z]\w*([\s;].*)?;|[ab]m\s.*")
+_OPERATIONS = re.compile(r"[A-Za-z]\w*+([\s;].*)?;|[ab]m\s.*")
 _END = re.compile(r"\s[ab]m\s|;|\Z")  # of most positions
-# Its semicolon may also be missing before one of the usual operations.
+# After moves or numbers, the semicolon may also be missing before one of the usual operations.
+_USUAL = r"(?:[ab]m|[dp]m|pv|ce|ac[dn])"
 _OPERATION = re.compile(
-    r'([A-Za-z]\w*)\s*((?:"[^"]*"|[^;"])*?)(?:;|$|(?=\s(?:[ab]m|[dp]m|pv|ce|ac[dn]|id)\s))'
+    rf"(?<!\w)(?:({_USUAL})\s++([^;]*?)(?:;|$|(?=\s(?:{_USUAL}|id)\s))"
+    r'|([A-Za-z]\w*+)\s*+((?:"[^"]*+"|[^;"])*+)(?:;|$))'
 )
 _BEFORE = re.compile(r"(?:position\s+)?(?:s?fen\s+)?")
 
@@ -85,37 +87,65 @@ def read_position(game: Game, line: str) -> Given:
     if len(line) > 1 and line[0] == line[-1] == '"':
         line = line[1:-1].strip()
     line = _BEFORE.sub("", line, count=1)
-    length = len(line.partition(" moves ")[0])
-    if length > LONGEST_LINE:
+    position, has_moves, _ = line.partition(" moves ")
+    _require_short(game, position)
+    if has_moves:
+        at = len(position) + len(has_moves)
+        given = _position(game, position)
+        given, at = _with_moves(game, given, line, at)
+    else:
+        given, at = _without_moves(game, line)
+    _require_short(game, line[at:])
+    operations: dict[str, str] = {}
+    for found in _OPERATION.finditer(line, at):
+        name, operands = (found[1], found[2]) if found[1] else (found[3], found[4])
+        operations.setdefault(name.lower(), operands)
+    return given._replace(operations=operations)
+
+
+def _require_short(game: Game, text: str) -> None:
+    if len(text) > LONGEST_LINE:
         raise InvalidTextError(
             f"{game.name}: a position with its operations must have at most {LONGEST_LINE:,} "
-            f"characters, got {length:,}"
+            f"characters, got {len(text):,}"
         )
-    usual, words = len(_END.split(line, maxsplit=1)[0]), list[int]()
-    if len(line) <= LONGEST_LINE:  # as each is compared with all that follows
-        words = [word.start() for word in reversed([*re.finditer(r"\S+", line)][1:])]
+
+
+def _without_moves(game: Game, line: str) -> tuple[Given, int]:
+    """The longest position that a line begins with, and where its operations begin."""
+    usual = len(_END.split(line, maxsplit=1)[0])
+    words = [word.start() for word in reversed([*re.finditer(r"\S+", line)][1:])]
     first: AzcoreError | None = None
     for at in (usual, *(word for word in words if _OPERATIONS.fullmatch(line, word))):
         try:
-            given = _given(game, line[:at].strip(' "'))
+            return _position(game, line[:at]), at
         except UNREADABLE as error:
             first = first or error
-            continue
-        operations: dict[str, str] = {}
-        for found in _OPERATION.finditer(line, at):
-            operations.setdefault(found[1].lower(), found[2])
-        return given._replace(operations=operations)
     assert first is not None
     raise first
 
 
-def _given(game: Game, line: str) -> Given:
-    """A line without operations."""
-    text, _, moves = line.partition(" moves ")
-    text = text.strip().removesuffix(" moves")
-    before = game.initial_state() if text == INITIAL else game.state_from_text(text)
-    state, actions = before, list[int]()
-    for word in moves.split():
-        actions.append(game.text_to_action(state, word))
-        state = game.step(state, actions[-1])
-    return Given(None if text == INITIAL else text, before, actions, state, {})
+def _with_moves(game: Game, given: Given, line: str, at: int) -> tuple[Given, int]:
+    """Play the moves from a place of a line; they end at a semicolon or at an operation."""
+    state, actions, end = given.state, list[int](), len(_END.split(line, maxsplit=1)[0])
+    for word in re.finditer(r'[^\s;"]+', line[at:]):
+        place = at + word.start()
+        if place >= end:
+            break
+        try:
+            action = game.text_to_action(state, word[0])
+            following = game.step(state, action)
+        except UNREADABLE:
+            if not _OPERATIONS.fullmatch(line, place):
+                raise
+            end = place
+            break
+        actions.append(action)
+        state = following
+    return given._replace(actions=actions, state=state), end
+
+
+def _position(game: Game, text: str) -> Given:
+    text = text.strip(' "').removesuffix(" moves")
+    state = game.initial_state() if text == INITIAL else game.state_from_text(text)
+    return Given(None if text == INITIAL else text, state, [], state, {})

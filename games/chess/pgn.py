@@ -291,7 +291,9 @@ def _parts(text: str) -> tuple[dict[str, str], str]:
     headers: dict[str, str] = {}
     end = 0
     for tag in TAG.finditer(text):
-        if re.sub(r"\{[^}]*\}|[;%][^\n]*", "", text[end : tag.start()]).strip():
+        closed, brace, rest = text[end : tag.start()].rpartition("}")
+        between = re.sub(r"\{[^}]*\}|[;%][^\n]*", "", closed + brace)
+        if (between + re.sub(r"[;%][^\n]*", "", rest)).strip():
             break  # a comment, or a move before it
         name, value, plain_name, plain = tag.groups()
         value = plain if value is None else re.sub(r"\\(.)", r"\1", value)

@@ -33,6 +33,7 @@ RESULT = re.compile(
     r"\s*(?:(b|w)(?:lack|hite)?\s*(?:\+|win)|(0|d(?:raw|\+j?)|jigo|tie)\s*$)", re.IGNORECASE
 )
 # Chinese, Japanese and Korean: black or white ... wins; drawn; by time.
+LONGEST_RESULT = 200  # characters
 WON = re.compile("[\u9ed1\u9ed2\u767d\ud751\ubc31](?=.*[\u80dc\u52dd\uc2b9])")
 DRAWN = re.compile("^\\s*\u548c|\u6301[\u68cb\u7881]|\u30b8\u30b4|\ubb34\uc2b9\ubd80")
 ON_TIME = re.compile(
@@ -316,7 +317,7 @@ def _main_line(game: Go, size: int, komi: float, nodes: list[Node]) -> MainLine:
     """The moves of the root and the others of the main line, on a board of this size."""
     moving = [i for i, node in enumerate(nodes) if "B" in node or "W" in node]
     stones = _handicap(nodes[0])
-    placed = moving[:stones] if stones > 1 else []
+    placed = set(moving[:stones] if stones > 1 else [])
     if len(placed) == stones and all("B" in nodes[i] for i in placed):
         nodes = [{"AB": n["B"]} if i in placed else n for i, n in enumerate(nodes)]
         moving = moving[stones:]  # a handicap placed in turns without White's
@@ -399,6 +400,7 @@ def _play(line: MainLine, side: int, size: int, colour: str, value: str) -> None
 
 def _outcome(result: str) -> int | None:
     """The outcome that a result states, in Black's view; None: no outcome or no result."""
+    result = result[:LONGEST_RESULT]
     if number := NUMBER_WON.match(result):
         return int(number[1])
     if won := WON.search(result):

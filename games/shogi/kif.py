@@ -28,7 +28,7 @@ _MOVE = re.compile(
     rf"\s*(?:(?P<target>[1-9][1-9])|同\s*)(?P<piece>成[銀桂香]|[{_TYPES}])(?P<how>[左右直上行引寄]*)"
     r"(?P<kind>打|成|不成)?(?:\((?P<source>[0-9][0-9])\))?"
 )
-_REST = re.compile(r"\s*(?:\([^()]*\))?[\s+]*")  # of a move's line: its time and a sign
+_REST = re.compile(r"\s*+(?:\([^()]*\))?[\s+]*+")  # of a move's line: its time and a sign
 _LINE = re.compile(
     rf"\s*(?!9 8 7)([0-9]{{1,6}})(?:\s*[.:：]\s*|手目\s*|\s+)[{_MARKS}]?(\S.*)"
 )  # not the files above a board

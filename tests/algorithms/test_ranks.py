@@ -107,11 +107,14 @@ def test_two_ranks_learn_what_one_does_and_resume_to_the_byte(tiny: Tiny, tmp_pa
     assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "two")
 
 
-@pytest.mark.long(
-    short="tests/algorithms/test_ranks.py::"
-    "test_two_ranks_learn_what_one_does_and_resume_to_the_byte"
+LARGE = pytest.mark.long(
+    short="tests/algorithms/test_ranks.py::test_two_ranks_compile_in_half_precision"
 )
-@pytest.mark.parametrize(("blocks", "channels"), [(1, 8), (4, 32)], ids=["small", "large"])
+
+
+@pytest.mark.parametrize(
+    ("blocks", "channels"), [(1, 8), pytest.param(4, 32, marks=LARGE)], ids=["small", "large"]
+)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.jit")  # as torch compiles
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # the same
 def test_two_ranks_compile_in_half_precision(

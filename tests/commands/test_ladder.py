@@ -107,7 +107,9 @@ def test_a_recipe_is_climbed_once(
     monkeypatch.setattr(command_line, "Popen", lambda words: pytest.fail(f"again: {words}"))
     assert ladder(config(tmp_path, "all")) == 0
     assert capsys.readouterr().out.count("tiny") >= 2
-    with pytest.raises(SettingError, match=r"ladder\.folder must be a folder where .* made tiny"):
+    with pytest.raises(
+        SettingError, match=r"ladder\.folder must be a folder where .* produced tiny"
+    ):
         ladder(config(tmp_path, ["tiny"], train=["game=tic_tac_toe"]))
 
 
@@ -162,7 +164,7 @@ def test_a_recipe_may_begin_with_games_by_others(
     assert "command=arena" not in said
     assert "resume=latest" in said
     changed = {**PREPARED, "games": [*PREPARED["games"], "arena.opening_plies=1"]}
-    with pytest.raises(SettingError, match=r"a folder where command=arena .* made tiny-games"):
+    with pytest.raises(SettingError, match=r"a folder where command=arena .* produced tiny-games"):
         ladder(config(tmp_path, ["tiny"], prepare=changed, train=train))
 
 

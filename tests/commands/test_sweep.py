@@ -93,7 +93,7 @@ def test_one_command_makes_all_and_goes_on_where_it_was(
     status, output, errors = experiment("compare.x=steps")
     assert (status, errors) == (0, "")
     assert output.count("is finished") == 4
-    assert "33 of the matches were already saved" in output
+    assert "matches saved already: 33" in output
 
 
 def test_jobs_that_fail_cost_no_other_its_run(

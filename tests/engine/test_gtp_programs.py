@@ -40,7 +40,7 @@ def test_standard_output_is_gtp_alone(tmp_path: Path) -> None:
     replies = done.stdout.split("\n\n")
     assert [reply.split()[0] for reply in replies[:-1]] == ["=1", "=2", "=3", "?", "=4"]
     assert replies[-1] == ""
-    assert done.stderr.startswith("azcore: no checkpoint=PATH")
+    assert done.stderr.startswith("azcore: searching without a network; set checkpoint=PATH")
     log = (tmp_path / "log.txt").read_text()
     assert log.startswith("< 1 name\n> =1 azcore\n> \n")
     assert os.listdir(tmp_path) == ["log.txt"]

@@ -318,7 +318,7 @@ def test_matches_open_by_a_book_and_end_by_a_tablebase() -> None:
     blank = Opening(game)
     blank.actions = lambda _: []  # type: ignore[method-assign]
     with pytest.raises(
-        SettingError, match=r"arena\.book must be a book with the starting positions where"
+        SettingError, match=r"arena\.book must be a book with the starting positions of the games"
     ):
         random_openings(game, 4, 2, 3, None, blank)
 

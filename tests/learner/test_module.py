@@ -130,7 +130,7 @@ def test_loss_over_all_actions_by_hand() -> None:
         assert learner.loss(batch())[0].item() == pytest.approx(wanted)
 
 
-@pytest.mark.long(short="tests/networks/test_networks.py::test_torch_compile")
+@pytest.mark.long(short="tests/algorithms/test_ranks.py::test_two_ranks_compile_in_half_precision")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.jit")  # as torch compiles
 def test_a_compiled_network_learns_the_same() -> None:

@@ -41,7 +41,10 @@ WRONG = {
     "dead_channels": ({"dead_channels": 0.6}, "60% of the network's channels"),
     "stale_window": ({"window_age": 1500.0}, "1,500 steps old on average, of a run of 3,000"),
     "starved_learner": ({"samples_per_position": 30.0}, "uses each position 30 times"),
-    "resignation": ({"resign_false_positives": 0.3}, "players would resign 30% of such games"),
+    "resignation": (
+        {"resign_false_positives": 0.3},
+        "30% of the games that players would resign are not lost",
+    ),
 }
 
 

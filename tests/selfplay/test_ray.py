@@ -174,7 +174,7 @@ def test_a_head_may_be_silent_for_a_while() -> None:
     with socket.create_server(("127.0.0.1", port)):
         head.require()
     head.patience = 0.2
-    with pytest.raises(LostProcessError, match=rf"127\.0\.0\.1:{port}, is gone.*resume=latest"):
+    with pytest.raises(LostProcessError, match=rf"127\.0\.0\.1:{port}, is lost.*resume=latest"):
         head.require()
     assert head.is_lost
     until(lambda: bool(lost))

@@ -506,9 +506,9 @@ def test_a_page_that_reads_nothing_is_not_answered_without_end(tmp_path: Path) -
 
     def act(send: Any) -> None:
         for _ in range(10):
-            send({"what": "big", "says": big})
-            send({"what": "thought", "says": "old"})
-            send({"what": "thought", "says": "new"})
+            send({"what": "big", "message": big})
+            send({"what": "thought", "message": "old"})
+            send({"what": "thought", "message": "new"})
 
     options = {"max_size": None, "compression": None}
     with _served_sessions(act, tmp_path) as (place, sessions), visit(place, **options) as page:

@@ -103,7 +103,7 @@ def play_all(
     names = {match: (players[a].name, players[b].name) for match, (a, b) in places.items()}
     before = files.played(names, is_whole)
     if before:
-        console.print(f"{len(before)} of the matches were already saved")
+        console.print(f"matches saved already: {len(before)}")
     results: dict[str, MatchResult] = {}
     bar = Progress(
         TextColumn("{task.description}"),

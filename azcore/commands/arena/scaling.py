@@ -29,7 +29,7 @@ Flags = NDArray[np.bool_]
 QUANTITIES = ("compute", "parameters")
 WHICH = {  # the checkpoints that a line goes through
     "compute": "each stronger than all with less compute, between floor and ceiling",
-    "parameters": "the last of each size, below the ceiling",
+    "parameters": "the last of each size, all after as many steps, below the ceiling",
 }
 FACTOR = 4.0  # so much more compute must make a player measurably stronger
 LEAST = 3  # points of a line
@@ -54,7 +54,7 @@ class Points:
     numbers: list[int]  # among all checkpoints
     compute: Floats  # log10
     parameters: Floats  # log10
-    last: list[int]  # the last one of each run
+    last: list[int]  # the last one of each run that took as many steps as any
     apart: Floats  # by how much the ratings of two must differ to be told apart, [i, j]
 
 
@@ -90,7 +90,8 @@ def laws(rated: Sequence[Rated], pool: Pool) -> dict[str, Law | None]:
     names = [entry.kept.name for entry in rated]
     ratings = np.array([entry.rating for entry in rated])
     draws, apart = pool.draws(names, DRAWS), pool.apart(names)
-    ends = {entry.run.name: number for number, entry in enumerate(rated)}.values()
+    full = max(entry.kept.step for entry in rated)  # a run that stopped early has no last one
+    ends = [number for number, entry in enumerate(rated) if entry.kept.step == full]
     of_seed: dict[int, list[int]] = {}
     for number, entry in enumerate(rated):
         of_seed.setdefault(entry.run.seed, []).append(number)

@@ -25,7 +25,7 @@ let room = null
 let shown = null    // what the server said last
 let position = null // player, start, moves
 let aim = null      // the simulation to go to, until it is shown
-let asked = null    // the aim that sent to the server, without a response yet
+let asked = null    // the aim sent to the server and not answered yet
 
 const tell = order => room.tell(order)
 

@@ -133,7 +133,7 @@ def test_no_match_is_played_twice(azcore: Command, run: Path, tmp_path: Path) ->
     (tmp_path / "cut/ratings.csv").unlink()
     status, output, errors = azcore(*line, three, "run_dir=cut")
     assert (status, errors) == (0, "")
-    assert "1 of the matches were already saved" in output
+    assert "matches saved already: 1" in output
     assert output.count(", already saved") == 1
     for name in ("matches.csv", "ratings.csv", "games.csv"):
         assert (tmp_path / "cut" / name).read_bytes() == whole[name], name
