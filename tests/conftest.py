@@ -124,7 +124,7 @@ parsed: dict[tuple[str, str], Any] = {}
 
 
 def parse_once(stream: Any, Loader: type) -> Any:  # noqa: N803 (the name it has in yaml.load)
-    """What yaml.load gives. Hydra reads 40 files at each composition, a run its own settings."""
+    """What yaml.load gives. Hydra reads the files of plugins anew each time, a run its settings."""
     text = stream.read() if hasattr(stream, "read") else stream
     if len(text) > 20_000:  # made for a test of large files
         return parse_yaml(text, Loader)

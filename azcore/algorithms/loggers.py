@@ -84,10 +84,9 @@ def logger_of(name: Any, run: RunDirectory) -> Logger:
     """The logger that `logger=` names.
 
     Raises:
-        SettingError: there is no such logger, its library is missing, or it cannot be made.
+        SettingError: there is no such logger, or it cannot be made; see `require_library`.
     """
     is_own = isinstance(name, str) and name in OWN
-    require_library(name)
     make: Maker = OWN[name] if is_own else loaded(named(GROUP, name, "logger", *OWN))
     try:
         logger = make(run)

@@ -192,31 +192,31 @@ class MainLine:
         return transcript
 
 
-def result_of(game: Game, state: Any, told: str | None, own: str, words: Collection[str]) -> str:
-    """The result to write for a game: the one told, or without it the rules' own.
+def result_of(game: Game, state: Any, stated: str | None, own: str, words: Collection[str]) -> str:
+    """The result to write for a game: the stated one, or without it the rules' own.
 
     Args:
         game: the game that was played.
         state: the last one.
-        told: the transcript's result.
+        stated: the transcript's result.
         own: the rules', in the format's words.
         words: the format's for results.
 
     Raises:
         InvalidTextError: the format has no such word, or the game is over with another result.
     """
-    if told is None:
+    if stated is None:
         return own
-    if told not in words:
+    if stated not in words:
         raise InvalidTextError(
-            f"{game.name}: the result must be one of {', '.join(words)}, got {told[:20]!r}"
+            f"{game.name}: the result must be one of {', '.join(words)}, got {stated[:20]!r}"
         )
-    if game.is_terminal(state) and told != own:
+    if game.is_terminal(state) and stated != own:
         raise InvalidTextError(
             f"{game.name}: the game is over by {game.termination(state)}, so its result must be "
-            f"{own}, got {told}"
+            f"{own}, got {stated}"
         )
-    return told
+    return stated
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,7 @@ _OPERATION = re.compile(
     rf"(?<!\w)(?:({_USUAL})\s++([^;]*?)(?:;|$|(?=\s(?:{_USUAL}|id)\s))"
     r'|([A-Za-z]\w*+)\s*+((?:"[^"]*+"|[^;"])*+)(?:;|$))'
 )
+_MOVE = re.compile(r'[^\s;"]+')
 _BEFORE = re.compile(r"(?:position\s+)?(?:s?fen\s+)?")
 
 
@@ -89,12 +90,7 @@ def read_position(game: Game, line: str) -> Given:
     line = _BEFORE.sub("", line, count=1)
     position, has_moves, _ = line.partition(" moves ")
     _require_short(game, position)
-    if has_moves:
-        at = len(position) + len(has_moves)
-        given = _position(game, position)
-        given, at = _with_moves(game, given, line, at)
-    else:
-        given, at = _without_moves(game, line)
+    given, at = (_with_moves if has_moves else _without_moves)(game, line)
     _require_short(game, line[at:])
     operations: dict[str, str] = {}
     for found in _OPERATION.finditer(line, at):
@@ -125,11 +121,13 @@ def _without_moves(game: Game, line: str) -> tuple[Given, int]:
     raise first
 
 
-def _with_moves(game: Game, given: Given, line: str, at: int) -> tuple[Given, int]:
-    """Play the moves from a place of a line; they end at a semicolon or at an operation."""
+def _with_moves(game: Game, line: str) -> tuple[Given, int]:
+    """A position with moves, which end at a semicolon or at an operation, and where that is."""
+    position, between, _ = line.partition(" moves ")
+    given = _position(game, position)
     state, actions, end = given.state, list[int](), len(_END.split(line, maxsplit=1)[0])
-    for word in re.finditer(r'[^\s;"]+', line[at:]):
-        place = at + word.start()
+    for word in _MOVE.finditer(line, len(position + between)):
+        place = word.start()
         if place >= end:
             break
         try:

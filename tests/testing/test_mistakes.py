@@ -212,7 +212,7 @@ def one_path_for_all(self: Any, state: str) -> Any:
 
 
 MISTAKES: dict[str, Make] = {
-    "the outcome is told by the player to move": plain(outcome=outcome_of_the_mover),
+    "the outcome is in the view of the player to move": plain(outcome=outcome_of_the_mover),
     "the outcome is a fraction": compiled(outcome=half_a_win),
     "seats are 1 and 2": plain(current_player=lambda self, state: 1 + state.count(".") % 2),
     "seat 1 begins": plain(current_player=lambda self, state: state.count(".") % 2),

@@ -143,7 +143,7 @@ def comparison(config: Config) -> int:
         Table(folder / "scaling.csv", scaling.SCALING).replace(scaling.rows_of(found))
     output = [
         *_last(rated, curves, pool, options),
-        *(scaling.said(found) if found else ()),
+        *(scaling.report(found) if found else ()),
         *_between(curves, pairs, same),
         *unlike(runs, {variant: points[-1] for variant, points in curves.items()}),
         *table_of_settings(runs),

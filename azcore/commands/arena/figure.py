@@ -19,7 +19,7 @@ from matplotlib.ticker import EngFormatter
 
 from azcore.commands.arena.means import MeanPoint, Rated
 from azcore.commands.arena.runs import Run, labels
-from azcore.commands.arena.scaling import Law
+from azcore.commands.arena.scaling import Law, last_step
 from azcore.commands.arena.settings import ComparisonSettings
 from azcore.errors import SettingError
 
@@ -204,8 +204,9 @@ def _line(axes: Axes, law: Law, through: Sequence[float], quantity: str) -> None
 
 
 def _sizes(axes: Axes, rated: Sequence[Rated], law: Law | None) -> None:
-    """The last checkpoint of each run over its network's parameters."""
-    last = list({entry.run.name: entry for entry in rated}.values())
+    """The last checkpoint of each run over its network's parameters, as far as they compare."""
+    full = last_step(rated)
+    last = [entry for entry in rated if entry.kept.step == full]
     axes.errorbar(
         [entry.run.parameters or 0.0 for entry in last],
         [entry.rating for entry in last],

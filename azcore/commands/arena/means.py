@@ -144,20 +144,20 @@ class Pool:
 
     def apart(self, names: Sequence[str]) -> Floats:
         """Half the 95 % interval of the difference of each two of `names`, [i, j]."""
-        chosen = [self._index[name] for name in names]
-        c = self._covariance[np.ix_(chosen, chosen)]
+        c = self._covariance_of(names)
         variances = np.diag(c)[:, None] + np.diag(c)[None, :] - 2.0 * c
         return Z_95 * np.sqrt(np.maximum(variances, 0.0))
 
     def draws(self, names: Sequence[str], count: int) -> Floats:
         """Ratings as other games between equally strong players might give them, [count, names]."""
+        values = [self.values[name] for name in names]
+        covariance = self._covariance_of(names)
+        rng = np.random.default_rng(0)
+        return rng.multivariate_normal(values, covariance, count, check_valid="ignore")
+
+    def _covariance_of(self, names: Sequence[str]) -> Floats:
         chosen = [self._index[name] for name in names]
-        return np.random.default_rng(0).multivariate_normal(
-            [self.values[name] for name in names],
-            self._covariance[np.ix_(chosen, chosen)],
-            count,
-            check_valid="ignore",
-        )
+        return self._covariance[np.ix_(chosen, chosen)]
 
 
 def mean_curves(rated: Sequence[Rated], pool: Pool, x: str) -> dict[str, list[MeanPoint]]:

@@ -90,8 +90,7 @@ def laws(rated: Sequence[Rated], pool: Pool) -> dict[str, Law | None]:
     names = [entry.kept.name for entry in rated]
     ratings = np.array([entry.rating for entry in rated])
     draws, apart = pool.draws(names, DRAWS), pool.apart(names)
-    full = max(entry.kept.step for entry in rated)  # a run that stopped early has no last one
-    ends = [number for number, entry in enumerate(rated) if entry.kept.step == full]
+    full = last_step(rated)
     of_seed: dict[int, list[int]] = {}
     for number, entry in enumerate(rated):
         of_seed.setdefault(entry.run.seed, []).append(number)
@@ -101,7 +100,7 @@ def laws(rated: Sequence[Rated], pool: Pool) -> dict[str, Law | None]:
             numbers=numbers,
             compute=np.log10([rated[i].kept.compute or 1.0 for i in numbers]),
             parameters=np.log10([rated[i].run.parameters or 1.0 for i in numbers]),
-            last=[place for place, i in enumerate(numbers) if i in ends],
+            last=[place for place, i in enumerate(numbers) if rated[i].kept.step == full],
             apart=apart[np.ix_(numbers, numbers)],
         )
         redrawn = [lines(draw[numbers], points) for draw in draws]
@@ -110,6 +109,11 @@ def laws(rated: Sequence[Rated], pool: Pool) -> dict[str, Law | None]:
                 slopes = [np.nan if (one := each[name]) is None else one.slope for each in redrawn]
                 found[name].append((points, line, slopes))
     return {name: _law(each, rated) for name, each in found.items()}
+
+
+def last_step(rated: Sequence[Rated]) -> int:
+    """The step of the checkpoints that compare sizes; a run that stopped early has none."""
+    return max(entry.kept.step for entry in rated)
 
 
 def _law(found: Sequence[tuple[Points, Line, list[float]]], rated: Sequence[Rated]) -> Law | None:
@@ -209,7 +213,7 @@ def rows_of(found: Mapping[str, Law | None]) -> list[dict[str, Any]]:
     ]
 
 
-def said(found: Mapping[str, Law | None]) -> Iterator[Table | str]:
+def report(found: Mapping[str, Law | None]) -> Iterator[Table | str]:
     """The table and sentences about these laws."""
     table = Table(title="strength as a power of compute and of parameters")
     table.add_column("of")

@@ -6,7 +6,7 @@ const SVG = 'http://www.w3.org/2000/svg'
 const TOTALS = [16, 50, 100, 200, 400, 1000]
 const RULES = { puct: 'PUCT', gumbel: 'Gumbel' }
 const number = (value, digits = 3) => (value < 0 ? '−' : '') + Math.abs(value).toFixed(digits)
-// A value for a player in words.
+// The word for a value, as a player would say it.
 const describe = value => value > 0.6 ? 'winning' : value > 0.15 ? 'better' : value >= -0.15 ? 'even' : value >= -0.6 ? 'worse' : 'losing'
 const isForPupils = () => $('audience').value === 'pupil'
 const judged = value => isForPupils() ? `“${describe(value)}”` : signed(value)

@@ -100,7 +100,7 @@ def fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 def printed(found: dict[str, scaling.Law | None]) -> str:
     console = Console(width=200, markup=False, soft_wrap=True)
     with console.capture() as captured:
-        for each in scaling.said(found):
+        for each in scaling.report(found):
             console.print(each)
     return captured.get()
 
