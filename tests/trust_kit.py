@@ -268,7 +268,9 @@ def fuzz_transcripts(count: int, seed: int) -> Counter[str]:
 
 def example_checkpoint(game: azcore.Game) -> dict[str, Any]:
     """What players read of a checkpoint, and games in play."""
-    settings = DualRes(name="dual_res", blocks=1, channels=2, policy_head="auto", value_hidden=2)
+    settings = DualRes(
+        name="dual_res", blocks=1, channels=2, policy_head="auto", value_hidden=2, history=None
+    )
     network = build_network(game, settings, seed=1)
     return {
         "azcore": describe_run(game, settings),

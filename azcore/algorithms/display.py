@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -39,7 +41,7 @@ class TrainingDisplay:
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.fields[unit]}"),
+            TextColumn("{task.fields[amount]}"),
             TextColumn("{task.fields[left]}"),
             console=self.console,
             transient=True,
@@ -69,19 +71,52 @@ class TrainingDisplay:
     def conclude(self, result: Mapping[str, Any]) -> None:
         """End the output; `result` is the content of `result.json`."""
 
-    def show(self, description: str, done: float, total: float, unit: str) -> None:
-        """Update the progress bar; without one, print a line after a silence."""
+    @contextmanager
+    def waiting(self, description: str) -> Iterator[None]:
+        """Show for how many seconds work has lasted that reports no progress of its own."""
+        began, is_over = time.monotonic(), threading.Event()
+
+        def watch() -> None:
+            while not is_over.wait(1.0):
+                self.show(description, time.monotonic() - began, None, "s")
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        with self._bar:
+            watcher.start()
+            try:
+                yield
+            finally:
+                is_over.set()
+                watcher.join()
+                if self._task is not None:  # another line follows with its own total
+                    self._bar.remove_task(self._task)
+                    self._task = None
+
+    def show(self, description: str, done: float, total: float | None, unit: str) -> None:
+        """Update the progress bar; without one, print a line after a silence.
+
+        Args:
+            description: the activity.
+            done: the amount so far.
+            total: the whole amount; None: unknown.
+            unit: of both.
+        """
+        amount = f"{done:,.0f} {unit}" if total is None else f"{done:,.0f} of {total:,.0f} {unit}"
         left = self.left()
         words = "" if left is None else f"left {timedelta(seconds=round(left))}"
         if not self.console.is_terminal:
             if time.monotonic() - self._spoke >= SILENCE:
-                parts = [f"{description}: {done:,.0f} of {total:,.0f} {unit}", words]
-                self.say("  ".join(filter(None, parts)))
+                self.say("  ".join(filter(None, [f"{description}: {amount}", words])))
             return
         if self._task is None:
-            self._task = self._bar.add_task(description, total=total, unit=unit, left=words)
+            self._task = self._bar.add_task(description, total=total, amount=amount, left=words)
         self._bar.update(
-            self._task, description=description, completed=done, total=total, unit=unit, left=words
+            self._task,
+            description=description,
+            completed=0.0 if total is None else done,
+            total=total,
+            amount=amount,
+            left=words,
         )
 
     def generation(self, row: dict[str, float]) -> None:
@@ -151,7 +186,7 @@ class QuietDisplay(TrainingDisplay):
     def conclude(self, result: Mapping[str, Any]) -> None:
         self._has_ended = True
 
-    def show(self, description: str, done: float, total: float, unit: str) -> None:
+    def show(self, description: str, done: float, total: float | None, unit: str) -> None:
         pass
 
 
@@ -159,7 +194,7 @@ class JsonDisplay(TrainingDisplay):
     """Prints one JSON object per line, for programs. Its `kind` is one of these.
 
     message, warning    `text`
-    progress            `what`, `done`, `total`, `unit`, `left`: after a silence
+    progress            `what`, `done`, `total` (null: unknown), `unit`, `left`: after a silence
     generation          a row of metrics.csv, `rating` if it is new, `left`
     result              the content of `result.json`
     """
@@ -173,7 +208,7 @@ class JsonDisplay(TrainingDisplay):
     def conclude(self, result: Mapping[str, Any]) -> None:
         self._put("result", **result)
 
-    def show(self, description: str, done: float, total: float, unit: str) -> None:
+    def show(self, description: str, done: float, total: float | None, unit: str) -> None:
         if time.monotonic() - self._spoke >= SILENCE:
             amount = {"what": description, "done": done, "total": total, "unit": unit}
             self._put("progress", **amount, left=self.left())

@@ -161,7 +161,10 @@ def train_run(
 
                 page = after_the_end.enter_context(page_beside(config, run.path, terminal.say))
             # Read before building anything: settings must not exceed what the checkpoint holds.
-            with starting(run, config, origin, settings, terminal) as start:
+            with (
+                starting(run, config, origin, settings, terminal) as start,
+                terminal.waiting("compiling and measuring"),
+            ):
                 training = Training(
                     settings=settings,
                     place=place,

@@ -83,6 +83,8 @@ class Game(ABC):
         self.observation_shape = facts.observation_shape
         self.observation_maximum = np.array(facts.maximum_of_planes, np.float32)  # [C]
         self.plane_names = None if facts.plane_names is None else tuple(facts.plane_names)
+        ages = facts.plane_ages
+        self.plane_ages = (0,) * facts.observation_shape[0] if ages is None else tuple(ages)
         self.max_game_length = facts.max_game_length
         self.dirichlet_alpha = facts.dirichlet_alpha
         self.proof_plies = facts.proof_plies

@@ -61,6 +61,9 @@ class Facts:
         plane_names: what each plane holds, C different texts of at most 80 characters, for people
             who look at planes. Reports group planes whose names have the same part after the last
             comma, such as `own stones, 1 ply ago`. None: reports number the planes.
+        plane_ages: which plies ago the position was that each plane shows, C whole numbers, 0 for
+            planes of the present. `network.history` lets a network see only the latest positions.
+            None: all planes show the present.
         max_game_length: the maximum length of a game, in plies.
         score_maximum: the largest absolute value of `Game.score`; None: the game has no score.
         dirichlet_alpha: concentration of the root noise, inversely proportional to the usual number
@@ -86,6 +89,7 @@ class Facts:
     observation_shape: tuple[int, int, int]
     observation_maximum: Sequence[int] | None = None
     plane_names: Sequence[str] | None = None
+    plane_ages: Sequence[int] | None = None
     max_game_length: int
     score_maximum: float | None = None
     dirichlet_alpha: float
@@ -120,6 +124,12 @@ class Facts:
         ):
             want = f"{planes} different texts of at most {LONGEST_NAME} characters, or None"
             self._refuse("plane_names", want, repr(names))
+        ages = self.plane_ages
+        if ages is not None and not (
+            np.shape(ages) == (planes,) and 0 in ages and all(age in range(256) for age in ages)
+        ):
+            want = f"{planes} whole numbers from 0 to 255, one of them 0, or None"
+            self._refuse("plane_ages", want, repr(ages))
         if self.summary and not _is_line(self.summary, LONGEST_SUMMARY):
             want = f"one line of at most {LONGEST_SUMMARY} characters"
             self._refuse("summary", want, repr(self.summary))

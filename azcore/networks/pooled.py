@@ -26,9 +26,9 @@ from azcore.networks.blocks import (
     ending,
     opening,
 )
-from azcore.networks.contract import AuxiliaryNetwork, NetworkSettings
+from azcore.networks.contract import AuxiliaryNetwork
 from azcore.networks.heads import Activation, ConvBlock, LinearPolicyHead, PlaneMajor
-from azcore.networks.towers import PlaneScale
+from azcore.networks.towers import SettingsWithHistory, input_layers
 from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, one_of, require
 from azcore.storage.targets import HORIZONS, TARGETS, stated
 
@@ -39,7 +39,7 @@ POLICIES = ("policy", "reply", "soft_policy")  # outputs with a logit for each a
 
 
 @dataclass(frozen=True, kw_only=True)
-class PooledSettings(NetworkSettings):
+class PooledSettings(SettingsWithHistory):
     """The settings that networks with these heads share."""
 
     activation: Annotated[str, one_of(ACTIVATIONS)]  # of the whole network
@@ -91,8 +91,8 @@ class PooledRes(PooledSettings):
         )
         every = self.pooling_every
         return nn.Sequential(
-            PlaneScale(game.observation_maximum),
-            opening(game.observation_shape[0], self.channels, 3, style),
+            *input_layers(game, self),
+            opening(len(self.planes(game)), self.channels, 3, style),
             *[self._block(bool(every) and (i + 1) % every == 0, style) for i in range(self.blocks)],
             ending(self.channels, style),
         )

@@ -58,7 +58,7 @@ def build_network(game: Game, settings: NetworkSettings, seed: int) -> nn.Module
                 f"network.blocks={settings.blocks} with network.channels={settings.channels} "
                 f"cannot be built: {error}"
             ) from error
-    facts = (game.observation_shape, game.num_actions, game.action_planes)
+    facts = (game.observation_shape, game.plane_ages, game.num_actions, game.action_planes)
     network.built_from = (settings, facts)  # type: ignore[assignment]  # mypy wants a tensor here
     return network
 

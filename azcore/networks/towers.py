@@ -25,13 +25,49 @@ from azcore.networks.heads import (
     LinearPolicyHead,
     ValueHead,
 )
-from azcore.settings import one_of
+from azcore.settings import ONE_OR_MORE, one_of, or_null
 
 POLICY_HEADS = ("auto", "linear", "convolutional")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TowerSettings(NetworkSettings):
+class SettingsWithHistory(NetworkSettings):
+    """The settings of networks that begin with `input_layers`."""
+
+    # latest positions that it sees, the present one included; None: all that the game shows
+    history: Annotated[int | None, or_null(ONE_OR_MORE)]
+
+    def planes(self, game: Game) -> list[int]:
+        """The planes of the observation that the network sees."""
+        ages, history = game.plane_ages, self.history
+        return [plane for plane, age in enumerate(ages) if history is None or age < history]
+
+    def __str__(self) -> str:
+        return super().__str__() + (f", history {self.history}" if self.history else "")
+
+
+def input_layers(game: Game, settings: SettingsWithHistory) -> list[nn.Module]:
+    """The layers before the first convolution, from bytes [N, C, H, W] to `settings.planes`."""
+    planes = settings.planes(game)
+    chosen = [] if len(planes) == game.observation_shape[0] else [PlaneChoice(planes)]
+    return [*chosen, PlaneScale(game.observation_maximum[planes])]
+
+
+class PlaneChoice(nn.Module):
+    """Keeps some planes: [N, C, H, W] -> [N, `len(planes)`, H, W]."""
+
+    planes: Tensor
+
+    def __init__(self, planes: list[int]) -> None:
+        super().__init__()
+        self.register_buffer("planes", torch.tensor(planes), False)  # a setting: not saved, either
+
+    def forward(self, observations: Tensor) -> Tensor:
+        return observations.index_select(1, self.planes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TowerSettings(SettingsWithHistory):
     """The settings that the papers' four networks share; each defines its block."""
 
     policy_head: Annotated[str, one_of(POLICY_HEADS)]
@@ -80,8 +116,8 @@ def convolutional_block(channels: int) -> nn.Module:
 def tower(game: Game, settings: TowerSettings, block: Block) -> nn.Module:
     """Observations [N, C, H, W] to features [N, K, H, W]: a first convolution, then the blocks."""
     return nn.Sequential(
-        PlaneScale(game.observation_maximum),
-        ConvBlock(game.observation_shape[0], settings.channels, 3),
+        *input_layers(game, settings),
+        ConvBlock(len(settings.planes(game)), settings.channels, 3),
         *[block(settings.channels) for _ in range(settings.blocks)],
     )
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from azcore.game import Game
 from azcore.networks.heads import Activation
 from azcore.networks.pooled import ACTIVATIONS, PooledNetwork, PooledSettings
-from azcore.networks.towers import PlaneScale
+from azcore.networks.towers import input_layers
 from azcore.settings import ONE_OR_MORE, require
 
 
@@ -36,8 +36,8 @@ class Transformer(PooledSettings):
 
     def build(self, game: Game) -> nn.Module:
         tower = nn.Sequential(
-            PlaneScale(game.observation_maximum),
-            nn.Conv2d(game.observation_shape[0], self.channels, 1),
+            *input_layers(game, self),
+            nn.Conv2d(len(self.planes(game)), self.channels, 1),
             Encoder(game, self),
         )
         return PooledNetwork(game, self, tower)

@@ -100,14 +100,16 @@ ADDED: dict[str, dict[str, Any]] = {
 }
 # Likewise for networks, by name; their checkpoints lack them, too.
 ADDED_TO_NETWORKS: dict[str, dict[str, Any]] = {
+    **{name: {"history": None} for name in ("dual_res", "sep_res", "dual_conv", "sep_conv")},
     "pooled_res": {
+        "history": None,
         "activation": "relu",
         "preactivation": False,
         "squeeze_excite": 0,
         "bottleneck": 0,
         "auxiliary": {"material": False},
     },
-    "transformer": {"auxiliary": {"material": False}},
+    "transformer": {"history": None, "auxiliary": {"material": False}},
 }
 
 

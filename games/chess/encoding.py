@@ -53,6 +53,8 @@ PLANE_NAMES = [f"{name}{ago}" for ago in _AGES for name in _OF_A_POSITION] + [
     "plies without progress",
 ]
 
+PLANE_AGES = [age for age in range(rules.NUM_BOARDS) for _ in _OF_A_POSITION] + [0] * 7
+
 # The eight bits of a row as eight bytes, the lowest bit first in memory.
 BYTES_OF_ROW = np.unpackbits(
     np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"

@@ -45,6 +45,7 @@ class Chess(CompiledGame):
                 observation_shape=(encoding.NUM_PLANES, 8, 8),
                 observation_maximum=encoding.MAXIMUM,
                 plane_names=encoding.PLANE_NAMES,
+                plane_ages=encoding.PLANE_AGES,
                 max_game_length=max_plies,
                 dirichlet_alpha=0.3,  # AlphaZero's
                 proof_plies=2,

@@ -41,6 +41,11 @@ def plane_names(several: bool) -> list[str]:
     return [*names, "Black to move", *(["own komi", "points of the board"] if several else [])]
 
 
+def plane_ages(several: bool) -> list[int]:
+    """How many plies ago each plane was the board; `several`: as in `plane_names`."""
+    return [*range(NUM_BOARDS)] * 2 + [0] * (3 if several else 1)
+
+
 def observe(state: Any, planes: Any) -> None:
     """Fill `planes`, uint8 [17 or 19, N, N] of zeros, from the view of the player to move."""
     size = state.history.shape[0]

@@ -87,6 +87,7 @@ class Go(CompiledGame):
                 observation_shape=(len(planes), board_size, board_size),
                 observation_maximum=planes,
                 plane_names=encoding.plane_names(several=bool(others)),
+                plane_ages=encoding.plane_ages(several=bool(others)),
                 max_game_length=rules.max_plies(board_size),
                 score_maximum=num_cells + max(abs(each) for each in self.komis),
                 # The paper's 0.03 on 19×19, inversely proportional to the number of points.

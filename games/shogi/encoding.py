@@ -57,6 +57,7 @@ PLANE_NAMES = [f"{name}{ago}" for ago in _AGES for name in _OF_A_POSITION] + [
     "Black to move",
     "moves played",
 ]
+PLANE_AGES = [age for age in range(NUM_STEPS) for _ in range(STEP_PLANES)] + [0, 0]
 
 # [seat to move, code on the board]: the plane of a piece within its step, times 81. Empty squares
 # (code 0) write to a repetition plane, which is overwritten later: faster than testing each square.

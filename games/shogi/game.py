@@ -49,6 +49,7 @@ class Shogi(CompiledGame):
                 observation_shape=(encoding.NUM_PLANES, 9, 9),
                 observation_maximum=encoding.MAXIMUM,
                 plane_names=encoding.PLANE_NAMES,
+                plane_ages=encoding.PLANE_AGES,
                 max_game_length=max_plies,
                 dirichlet_alpha=0.15,  # AlphaZero's (Silver et al. 2018, Methods)
                 proof_plies=2,

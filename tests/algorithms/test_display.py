@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,34 @@ def printed(log: str) -> list[str]:
     terminal.conclude({"ended": "done"})
     terminal.say("report report.html")
     return out.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("log", ["normal", "json"])
+def test_work_without_progress_is_shown(log: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(display, "SILENCE", 0.0)
+    out = io.StringIO()
+    terminal = display.DISPLAYS[log](console=Console(file=out), max_steps=100)
+    with terminal.waiting("compiling"):
+        time.sleep(1.2)
+    lines = out.getvalue().splitlines()
+    if log == "normal":
+        assert lines == ["compiling: 1 s"]
+    else:
+        (line,) = map(json.loads, lines)
+        assert (line["what"], line["total"], round(line["done"])) == ("compiling", None, 1)
+
+
+def test_a_terminal_shows_such_work_in_place() -> None:
+    out = io.StringIO()
+    terminal = TrainingDisplay(console=Console(file=out, force_terminal=True), max_steps=100)
+    with terminal.waiting("compiling"):
+        time.sleep(1.2)
+    assert "1 s" in out.getvalue()
+    with terminal:
+        terminal.show("self-play", 3, 8, "games")
+        terminal._bar.refresh()
+    shown = out.getvalue().rpartition("self-play")[2]
+    assert "3 of 8 games" in shown
 
 
 def test_quiet_prints_warnings_and_the_end() -> None:

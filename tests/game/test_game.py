@@ -42,6 +42,14 @@ def test_actions_without_a_cell_may_follow_the_planes():
     assert Bare(**{**GOOD, "num_actions": 20, "action_planes": 2}).action_planes == 2
 
 
+@pytest.mark.parametrize("game", ["go", "chess", "shogi", "tic_tac_toe"])
+def test_ages_of_planes_agree_with_their_names(game):
+    game = azcore.make(game)
+    for name, age in zip(game.plane_names, game.plane_ages, strict=True):
+        last = name.rpartition(", ")[2]
+        assert age == (int(last.split()[0]) if last.endswith(" ago") else 0), name
+
+
 def test_good_facts_are_kept():
     game = Bare(**GOOD, symmetries=(symmetry(range(8, -1, -1), range(8, -1, -1)),))
     assert game.identity == {"name": "bare", "version": 1, "settings": {}}
@@ -62,6 +70,9 @@ def test_good_facts_are_kept():
         ("observation_maximum", [1], "must be 2 whole numbers from 1 to 255, got [1]"),
         ("observation_maximum", [1, 256], "must be 2 whole numbers from 1 to 255, got [1, 256]"),
         ("observation_maximum", [1, 0.5], "must be 2 whole numbers from 1 to 255, got [1, 0.5]"),
+        ("plane_ages", [0], "must be 2 whole numbers from 0 to 255, one of them 0, or None"),
+        ("plane_ages", [1, 1], "one of them 0, or None, got [1, 1]"),
+        ("plane_ages", [0, -1], "one of them 0, or None, got [0, -1]"),
         (
             "action_planes",
             2,

@@ -37,9 +37,12 @@ from azcore.networks.evaluator import NetworkEvaluator
 from azcore.networks.openvino_evaluator import OpenVinoEvaluator, is_installed
 from azcore.networks.towers import DualRes
 from azcore.search.evaluators import Evaluator
+from networks import test_pooled, test_transformer
 
 GAME = azcore.make("go", board_size=5)
-SETTINGS = DualRes(name="dual_res", blocks=2, channels=8, policy_head="auto", value_hidden=4)
+SETTINGS = DualRes(
+    name="dual_res", blocks=2, channels=8, policy_head="auto", value_hidden=4, history=None
+)
 CPU = torch.device("cpu")
 Backend = Callable[[torch.nn.Module, Game, torch.dtype], Evaluator]
 needs_openvino = pytest.mark.skipif(not is_installed(), reason="OpenVINO is not installed")
@@ -256,7 +259,9 @@ from azcore.networks.openvino_evaluator import OpenVinoEvaluator
 from azcore.networks.towers import DualRes
 
 game = azcore.make("tic_tac_toe")
-settings = DualRes(name="dual_res", blocks=1, channels=4, policy_head="auto", value_hidden=4)
+settings = DualRes(
+    name="dual_res", blocks=1, channels=4, policy_head="auto", value_hidden=4, history=None
+)
 network = build_network(game, settings, 1)
 
 def evaluator():
@@ -409,6 +414,29 @@ def test_planes_are_divided_by_their_maximum() -> None:
     plain = build_network(GAME, SETTINGS, seed=1).tower  # type: ignore[union-attr]
     divided = build_network(with_action_planes(), SETTINGS, seed=1).tower  # type: ignore[union-attr]
     assert torch.equal(plain.eval()(one), divided.eval()(nine))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "pooled_res", "transformer"])
+def test_a_network_sees_as_much_of_the_past_as_its_history(name: str) -> None:
+    kinds = {"pooled_res": test_pooled.SETTINGS, "transformer": test_transformer.SETTINGS}
+    settings = replace(kinds.get(name) or named(name), history=2)
+    network = build_network(GAME, settings, seed=1).eval()
+    seen = torch.randint(0, 2, (6, *GAME.observation_shape), generator=torch.Generator())
+    expected = network(seen)[0]
+    for plane, age in enumerate(GAME.plane_ages):
+        other = seen.clone()
+        other[:, plane] = 1 - other[:, plane]
+        assert torch.equal(network(other)[0], expected) == (age >= 2), plane
+    assert "history 2" in str(settings)
+
+
+@pytest.mark.parametrize("history", [8, 9])
+def test_a_history_of_all_positions_changes_nothing(history: int) -> None:
+    whole = build_network(GAME, SETTINGS, seed=1)
+    other = build_network(GAME, replace(SETTINGS, history=history), seed=1)
+    assert list(whole.state_dict()) == list(other.state_dict())
+    seen = test_pooled.some(GAME)
+    assert torch.equal(whole.eval()(seen)[0], other.eval()(seen)[0])
 
 
 def test_a_convolutional_head_speaks_of_actions_plane_by_plane() -> None:

@@ -24,6 +24,7 @@ SETTINGS = PooledRes(
     blocks=2,
     channels=8,
     value_hidden=4,
+    history=None,
     activation="relu",
     preactivation=False,
     squeeze_excite=0,
@@ -45,6 +46,7 @@ BODIES = {
     "preactivation": replace(SETTINGS, preactivation=True),
     "squeeze_excite": replace(SETTINGS, squeeze_excite=2),
     "bottleneck": replace(SETTINGS, bottleneck=2),
+    "history": replace(SETTINGS, history=1),
     "every": EVERY,
 }
 

@@ -89,7 +89,9 @@ def test_the_other_player_sees_the_opposite() -> None:
 
 
 def test_a_network_of_the_papers_predicts_policy_and_value() -> None:
-    settings = DualRes(name="dual_res", blocks=1, channels=4, value_hidden=4, policy_head="linear")
+    settings = DualRes(
+        name="dual_res", blocks=1, channels=4, value_hidden=4, history=None, policy_head="linear"
+    )
     network = build_network(GO, settings, seed=1).eval()
     states = [after("A3"), *[after()] * BATCH, after("B2")]
     predictor = NetworkPredictor(network, GO, CPU)

@@ -24,6 +24,7 @@ SETTINGS = Transformer(
     blocks=2,
     channels=8,
     value_hidden=4,
+    history=None,
     activation="relu",
     attention_heads=2,
     feed_forward=3,

@@ -78,6 +78,7 @@ POOLED = PooledRes(
     blocks=1,
     channels=4,
     value_hidden=4,
+    history=None,
     activation="relu",
     preactivation=False,
     squeeze_excite=0,

@@ -26,7 +26,9 @@ from conftest import compose
 from trust_kit import signed_archive
 
 GAME = azcore.make("tic_tac_toe")
-NETWORK = DualRes(name="dual_res", blocks=1, channels=2, policy_head="auto", value_hidden=2)
+NETWORK = DualRes(
+    name="dual_res", blocks=1, channels=2, policy_head="auto", value_hidden=2, history=None
+)
 
 
 def example() -> dict[str, Any]:
