@@ -47,6 +47,7 @@ GAMES = {  # words of each game; a name may be any other game that is installed
 COMMON = [
     "selfplay.num_games=128",
     "selfplay.workers=1",
+    "learner.steps_per_generation=50",
     "backend=inline",
     "arena.every_generations=null",
     "check.before_training=0",

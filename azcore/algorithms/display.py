@@ -101,22 +101,22 @@ class TrainingDisplay:
             total: the whole amount; None: unknown.
             unit: of both.
         """
-        amount = f"{done:,.0f} {unit}" if total is None else f"{done:,.0f} of {total:,.0f} {unit}"
-        left = self.left()
-        words = "" if left is None else f"left {timedelta(seconds=round(left))}"
+        words = amount(done, total, unit)
+        seconds = self.left()
+        left = "" if seconds is None else f"left {timedelta(seconds=round(seconds))}"
         if not self.console.is_terminal:
             if time.monotonic() - self._spoke >= SILENCE:
-                self.say("  ".join(filter(None, [f"{description}: {amount}", words])))
+                self.say("  ".join(filter(None, [f"{description}: {words}", left])))
             return
         if self._task is None:
-            self._task = self._bar.add_task(description, total=total, amount=amount, left=words)
+            self._task = self._bar.add_task(description, total=total, amount=words, left=left)
         self._bar.update(
             self._task,
             description=description,
             completed=0.0 if total is None else done,
             total=total,
-            amount=amount,
-            left=words,
+            amount=words,
+            left=left,
         )
 
     def generation(self, row: dict[str, float]) -> None:
@@ -265,6 +265,11 @@ class Heartbeat:
                 f"{self.max_game_length:,}"
             )
             self._wait *= 2
+
+
+def amount(done: float, total: float | None, unit: str) -> str:
+    """Such as `3 of 8 games`, or `23 s` if the total is unknown."""
+    return f"{done:,.0f} {unit}" if total is None else f"{done:,.0f} of {total:,.0f} {unit}"
 
 
 def fitted(parts: list[str], width: int | None) -> str:

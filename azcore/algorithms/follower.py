@@ -48,7 +48,10 @@ _AFTER = 3.0  # seconds by which a rank that lost another reports later than tha
 def tell_followers(team: Team, settings: RunSettings, *, resumes: bool) -> None:
     """The first message of rank 0: the settings of the run, and whether a checkpoint follows."""
     if team.is_many:
-        team.send(json.dumps({"config": settings.config, "resumes": resumes}).encode())
+        steps = settings.learner.steps_per_generation  # open in the run's configuration, perhaps
+        learner = {**settings.config["learner"], "steps_per_generation": steps}
+        config = {**settings.config, "learner": learner}
+        team.send(json.dumps({"config": config, "resumes": resumes}).encode())
 
 
 def follow(team: Team, place: Place) -> None:
@@ -71,6 +74,7 @@ def follow(team: Team, place: Place) -> None:
         time_share=together.time_share,
         team=team,
     )
+    assert learner.steps_per_generation is not None  # rank 0 has fitted it
     data = ReceivedGames(
         team=team,
         buffer=settings.window(Path(tempfile.gettempdir())),

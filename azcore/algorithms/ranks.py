@@ -314,7 +314,7 @@ def lightning_trainer(
 
     Args:
         settings: the run's settings.
-        learner: the run's learner.
+        learner: the run's learner, fitted to the machine.
         place: the rank's place.
         callbacks: in calling order.
         checkpoints: reads and writes them.
@@ -326,6 +326,7 @@ def lightning_trainer(
     options: dict[str, Any] = asdict(settings)
     del options["max_time"]  # azcore has its own timer
     # Lightning warns of an interval longer than an epoch.
+    assert learner.steps_per_generation is not None
     options["log_every_n_steps"] = min(settings.log_every_n_steps, learner.steps_per_generation)
     options["strategy"] = "auto" if place.size == 1 else _Ranked(place)
     try:

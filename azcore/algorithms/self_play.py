@@ -1,4 +1,4 @@
-"""Fits self-play to its machine: the evaluator, the workers and the number of games.
+"""Fits a run to its machine: the evaluator, the workers, the games and a generation's steps.
 
 A resumed run keeps its values; a new one measures what its settings leave open. A run of a sweep
 reuses the values of the first run with its network and board, so that all train alike.
@@ -30,6 +30,10 @@ from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.run_settings import read_config, require_received_games
 from azcore.storage.starts import Starts
 
+GENERATION = 30.0  # seconds of self-play
+PARTS = 6  # generations that a run with a limit has at least
+GENERATION_STEPS = (5, 10, 20, 50)  # few numbers, so that a probe's noise seldom changes a run
+
 
 def fitted_to_machine(
     settings: RunSettings,
@@ -38,7 +42,7 @@ def fitted_to_machine(
     say: Callable[[str], None],
     beside: Path | None = None,
 ) -> RunSettings:
-    """The settings with an evaluator and, if known, the numbers of workers and games.
+    """The settings with an evaluator, a generation's steps and, if known, workers and games.
 
     Args:
         settings: the run's settings.
@@ -72,7 +76,33 @@ def fitted_to_machine(
     if is_open and not openvino_evaluator.is_installed():
         line += "; OpenVINO is often faster on a CPU: pip install openvino"
     say(line)
-    return replace(settings, evaluation=probe.way.settings(evaluation))
+    steps = sizes.steps_per_generation or settings.learner.steps_per_generation
+    if steps is None:
+        steps = steps_in_time(settings, max(probe.rates.values(), default=math.inf))
+        if steps < GENERATION_STEPS[-1]:
+            say(f"a generation has {steps} steps: self-play would take longer for more")
+    return replace(
+        settings,
+        evaluation=probe.way.settings(evaluation),
+        learner=replace(settings.learner, steps_per_generation=steps),
+    )
+
+
+def steps_in_time(settings: RunSettings, rate: float) -> int:
+    """The most of `GENERATION_STEPS` whose games self-play makes in `GENERATION` seconds.
+
+    Args:
+        settings: of a run whose `learner.steps_per_generation` is open.
+        rate: evaluations/s; infinite: not measured.
+    """
+    samples, play = settings.replay.fewest_samples, settings.selfplay
+    if samples is None or settings.supervised.enabled:  # no time is needed, or games are counted
+        return GENERATION_STEPS[-1]
+    seconds = min(GENERATION, (settings.trainer.max_seconds or math.inf) / PARTS)
+    cheap = (1 / play.full_search_share - 1) * play.cheap_simulations  # for each position
+    evaluations = settings.learner.batch_size / samples * (settings.search.num_simulations + cheap)
+    fitting = [steps for steps in GENERATION_STEPS if steps * evaluations <= seconds * rate]
+    return fitting[-1] if fitting else GENERATION_STEPS[0]
 
 
 def _like(beside: Path, settings: RunSettings) -> tuple[str, Sizes] | None:

@@ -121,11 +121,14 @@ class Training:
             f"network {settings.network}, {network_cost(network, game)}, on {settings.device}"
         )
         self._settings = settings = fitted_to_machine(settings, network, run, terminal.say, beside)
+        steps = settings.learner.steps_per_generation
+        assert steps is not None
         self.sizes = Sizes(  # see `RunDirectory.save_sizes`
             backend=settings.evaluation.backend,
             precision=settings.evaluation.precision,
             threads=settings.evaluation.threads,
             workers=settings.selfplay.workers,
+            steps_per_generation=steps,
         )
         workers = settings.selfplay.workers
         assert workers is not None
@@ -155,7 +158,7 @@ class Training:
             records=GameFile(run.records),
             settings=settings.replay,
             batch_size=settings.learner.batch_size,
-            steps_per_generation=settings.learner.steps_per_generation,
+            steps_per_generation=steps,
             seed=settings.seed,
             progress=self._progress(source, terminal),
             team=self._team,
@@ -223,7 +226,7 @@ class Training:
         callbacks: list[Callback] = [self._clock]
         callbacks += [self._together] if self._team.is_many else []
         callbacks += [
-            LearnerProgress(terminal, settings.learner.steps_per_generation),
+            LearnerProgress(terminal, self._data.steps_per_generation),
             Hyperparameters(self._hyperparameters),
             loop.guard,
             loop.algorithm,
@@ -265,7 +268,7 @@ class Training:
             return lambda made, wanted, unit: terminal.show("self-play", made, wanted, unit)
         trainer = self._settings.trainer
         length, is_first = self._settings.game.max_game_length, True
-        steps, is_warned = self._settings.learner.steps_per_generation, False
+        steps, is_warned = self.sizes.steps_per_generation, False
         began = time.monotonic()
         heart = Heartbeat("self-play", terminal.warn, source.longest_in_play, length)
 

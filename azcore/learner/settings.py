@@ -18,6 +18,7 @@ from azcore.settings import (
     Checked,
     Test,
     one_of,
+    or_null,
     require,
     require_each,
 )
@@ -40,7 +41,8 @@ class LearnerSettings(Checked, group="learner"):
 
     optimizer: Annotated[str, one_of(OPTIMIZERS)]
     batch_size: Annotated[int, (lambda size: size >= 2, "2 or more")]
-    steps_per_generation: Annotated[int, ONE_OR_MORE]
+    # None: sized by `azcore.algorithms.self_play.fitted_to_machine`
+    steps_per_generation: Annotated[int | None, or_null(ONE_OR_MORE)]
     learning_rates: tuple[float, ...]  # for batches of `learning_rate_batch`
     learning_rate_batch: Annotated[int, ONE_OR_MORE]
     schedule: Annotated[

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from azcore.algorithms.display import TrainingDisplay
+from azcore.algorithms.display import TrainingDisplay, amount
 
 EVERY = 0.5  # seconds between two updates of the line in a notebook
 
@@ -42,12 +42,12 @@ class _NotebookDisplay(TrainingDisplay):
     _handle: Any = None
     _shown = 0.0
 
-    def show(self, description: str, done: float, total: float, unit: str) -> None:
+    def show(self, description: str, done: float, total: float | None, unit: str) -> None:
         now = time.monotonic()
         if now - self._shown < EVERY:
             return
         self._shown = now
-        self._say_in_place(f"{description} {done:,.0f} of {total:,.0f} {unit}")
+        self._say_in_place(f"{description} {amount(done, total, unit)}")
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()

@@ -72,9 +72,10 @@ class Sizes:
     backend: str | None = None  # of the evaluator, as the three below
     precision: str | None = None
     threads: int | None = None
+    steps_per_generation: int | None = None  # of the learner
 
     def __post_init__(self) -> None:
-        for name in ("num_games", "workers", "threads"):
+        for name in ("num_games", "workers", "threads", "steps_per_generation"):
             size = getattr(self, name)
             require(size is None or 0 < size <= MOST_GAMES, name, f"1 to {MOST_GAMES:,}", size)
 

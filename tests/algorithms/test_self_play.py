@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import torch
 
 from azcore.algorithms import self_play
 from azcore.assembly import parts
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.networks import openvino_evaluator
@@ -20,6 +23,7 @@ from azcore.networks.probe import Probe, Way
 from azcore.selfplay.actor import Actor
 
 Tiny = Callable[..., dict[str, Any]]
+Compose = Callable[..., dict[str, Any]]
 LEFT_OPEN = ("evaluator.backend=auto", "evaluator.precision=auto", "run_dir=fitted")
 SLOW, FAST = Way("torch", "float32", 1), Way("torch", "bfloat16", 1)
 
@@ -124,6 +128,44 @@ def test_a_run_from_a_machine_with_another_backend_is_fitted_anew(
     train(config | {"resume": "fitted", "trainer": {**config["trainer"], "max_steps": 8}})
     assert set(used) == {torch.float32}
     assert evaluator_of_run() == ["torch", "float32", 1]
+
+
+@pytest.mark.parametrize(
+    ("rate", "words", "steps"),
+    [
+        # 32 positions of 16 simulations, of which each is drawn twice, take 256 evaluations a step
+        (600.0, (), 50),  # 18,000 in half a minute
+        (200.0, (), 20),
+        (200.0, ("trainer.max_time=00:00:01:00",), 5),  # a sixth of a minute
+        (200.0, ("replay.least_samples_per_position=1.0",), 10),  # at first
+        (200.0, ("method=[playout_cap]", "selfplay.full_search_share=0.5"), 10),
+        (1.0, (), 5),
+        (math.inf, (), 50),  # not measured
+        (1.0, ("replay.samples_per_position=null", "replay.games_per_generation=4"), 50),
+    ],
+)
+def test_a_generation_left_open_takes_half_a_minute(
+    compose: Compose, rate: float, words: tuple[str, ...], steps: int
+) -> None:
+    sizes = ("learner.batch_size=32", "search.num_simulations=16", "selfplay.cheap_simulations=16")
+    samples = (
+        () if "replay.samples_per_position=null" in words else ("replay.samples_per_position=2",)
+    )
+    cheap = sizes if any("playout_cap" in word for word in words) else sizes[:2]
+    config = compose("game=tic_tac_toe", *cheap, *samples, *words)
+    assert config["learner"]["steps_per_generation"] is None
+    assert self_play.steps_in_time(settings_from(config, RunSettings), rate) == steps
+
+
+def test_a_run_keeps_the_length_of_its_generations(tiny: Tiny, measured: dict[Way, float]) -> None:
+    measured.update({SLOW: 2.0, FAST: 1.0})
+    left_open = (*LEFT_OPEN, "learner.steps_per_generation=null", "arena.every_generations=null")
+    train(tiny(*left_open, "trainer.max_steps=5"))
+    assert json.loads(Path("fitted/sizes.json").read_text())["steps_per_generation"] == 5
+    measured[SLOW] = 1e9
+    train(tiny(*left_open, "trainer.max_steps=10") | {"resume": "fitted"})
+    with Path("fitted/metrics.csv").open() as file:
+        assert [row["step"] for row in csv.DictReader(file)] == ["5", "10"]
 
 
 def test_a_run_beside_others_is_like_the_first_with_its_network_and_board(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import torch
 
+from azcore.algorithms.self_play import GENERATION_STEPS
 from azcore.assembly.parts import LearningSettings
 from azcore.commands.bench.search import FreeEvaluator
 from azcore.commands.bench.settings import BenchSettings
@@ -87,6 +88,6 @@ def learner_ratio(settings: LearningSettings, options: BenchSettings) -> float:
     return feeding_ratio(
         learning.draw,
         learning.step,
-        steps=settings.learner.steps_per_generation,
+        steps=settings.learner.steps_per_generation or GENERATION_STEPS[-1],
         seconds=options.seconds,
     )

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Annotated
 
 from azcore.algorithms.metrics import METRICS
-from azcore.algorithms.self_play import fitted_to_machine, pool_of_run
+from azcore.algorithms.self_play import GENERATION_STEPS, fitted_to_machine, pool_of_run
 from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.commands.bench.learner import Learning
 from azcore.commands.bench.results import Figure
@@ -142,7 +142,8 @@ def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.
     """
     learner, replay = settings.learner, settings.replay
     if replay.games_per_generation is not None:
-        games = float(-(-steps // learner.steps_per_generation) * replay.games_per_generation)
+        each = learner.steps_per_generation or GENERATION_STEPS[-1]
+        games = float(-(-steps // each) * replay.games_per_generation)
         positions = games * rates.positions_per_game
     else:
         assert replay.fewest_samples is not None
