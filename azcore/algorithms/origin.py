@@ -21,7 +21,7 @@ from azcore.algorithms.checkpoints import link
 from azcore.assembly.entrants import checkpoint_of
 from azcore.errors import CheckpointError, GameFileError
 from azcore.game import Game
-from azcore.networks.saved import require_fitting
+from azcore.networks.checkpoint import require_fitting
 from azcore.storage.checkpoint import (
     KEY,
     digest_of,

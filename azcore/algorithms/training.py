@@ -46,7 +46,7 @@ from azcore.learner.settings import LearnerSettings
 from azcore.learner.sources import GameSource, SelfPlay
 from azcore.learner.trainer_settings import TrainerSettings
 from azcore.networks import build_network, network_cost
-from azcore.networks.saved import describe_run
+from azcore.networks.checkpoint import describe_run
 from azcore.search.evaluators import CachedEvaluator
 from azcore.selfplay.jobs import JobContext, JobSlots, ThreadSlots
 from azcore.selfplay.sizes import available_memory, many_legal

@@ -21,7 +21,7 @@ from azcore.arena.sprt import SprtSettings
 from azcore.assembly.web_settings import WebSettings, web_settings
 from azcore.game import Game
 from azcore.game.registry import installed_games, make
-from azcore.learner.given import SupervisedSettings, supervised_settings
+from azcore.learner.imported_games import SupervisedSettings, supervised_settings
 from azcore.learner.settings import LearnerSettings, PluginSettings
 from azcore.learner.trainer_settings import TrainerSettings, trainer_settings
 from azcore.networks import NetworkSettings, network_settings
@@ -30,8 +30,8 @@ from azcore.networks.backends import (
     choose_device,
     require_runnable,
 )
+from azcore.networks.checkpoint import load_network
 from azcore.networks.probe import Probe, fastest
-from azcore.networks.saved import load_network
 from azcore.networks.served import ServedEvaluator, packed
 from azcore.search.evaluators import (
     CachedEvaluator,

@@ -46,7 +46,7 @@ from azcore.game.compiled import (
     RuleFunctions,
 )
 from azcore.game.contract import OUTCOMES, OUTCOMES_AS_TEXT, texts_along
-from azcore.game.decided import Decided, decide, decide_ends, deciding_kernel, make_line
+from azcore.game.exhaustive_search import Decided, decide, decide_ends, deciding_kernel, make_line
 from azcore.game.faults import broken_promise, game_faults, raised
 from azcore.game.positions import Paths, Positions
 from azcore.game.rule_table import rule_table
@@ -115,7 +115,7 @@ class GameBatch(ABC):
 
     @abstractmethod
     def decide(self, paths: Paths, plies: int, out: Decided) -> None:
-        """Find the positions that the rules decide, see `azcore.game.decided`.
+        """Find the positions that the rules decide, see `azcore.game.exhaustive_search`.
 
         Args:
             paths: to positions where the game is not over.

@@ -19,8 +19,8 @@ from azcore.game.registry import offer, received
 from azcore.library.html import facts_of
 from azcore.library.settings import settings_of
 from azcore.networks import network_settings
+from azcore.networks.checkpoint import network_of
 from azcore.networks.predictor import NetworkPredictor
-from azcore.networks.saved import network_of
 from azcore.search.evaluators import Evaluator
 from azcore.search.predictions import Prediction
 from azcore.storage.checkpoint import KEY, read_checkpoint

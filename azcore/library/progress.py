@@ -42,12 +42,13 @@ class _NotebookDisplay(TrainingDisplay):
     _handle: Any = None
     _shown = 0.0
 
-    def show(self, description: str, done: float, total: float, unit: str) -> None:
+    def show(self, description: str, done: float, total: float | None, unit: str) -> None:
         now = time.monotonic()
         if now - self._shown < EVERY:
             return
         self._shown = now
-        self._say_in_place(f"{description} {done:,.0f} of {total:,.0f} {unit}")
+        of = "" if total is None else f" of {total:,.0f}"
+        self._say_in_place(f"{description} {done:,.0f}{of} {unit}")
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()

@@ -19,7 +19,7 @@ from azcore.errors import AzcoreError
 from azcore.game import FloatArray, Game
 from azcore.game.registry import received
 from azcore.pictures import Picture, film
-from azcore.report.chosen import Chooser, Chosen
+from azcore.report.game_choice import Chooser, Chosen
 from azcore.report.predicted import Networks, Predicted, Weights, predicted
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee

@@ -28,7 +28,7 @@ from azcore.errors import AzcoreError, GameError
 from azcore.game import FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
-from azcore.game.decided import nothing_decided
+from azcore.game.exhaustive_search import nothing_decided
 from azcore.game.positions import Paths, make_positions
 from azcore.search import backups, gumbel, puct, results, roots, walks
 from azcore.search.evaluators import Evaluator

@@ -5,7 +5,8 @@
     for transcript in read_transcripts(path, game): ...  # of a file; an error for each bad one
 
 A game record of self-play becomes a transcript with search results as comments. Any other game
-becomes a transcript of its actions and its players. `azcore.storage.given_records` is the reverse.
+becomes a transcript of its actions and its players. `azcore.storage.imported_records` converts in
+the other direction.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from azcore.engine.thinker import Thinker
 from azcore.engine.thought import Limits, Line, Thought, Variation
 from azcore.game import Game
 from azcore.web import view
-from azcore.web.orders import Later, Tell
+from azcore.web.requests import Later, Tell
 from azcore.web.view import Plain
 
 CHOICES = 2  # of a position: the best action, and the best alternative

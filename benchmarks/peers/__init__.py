@@ -1,4 +1,4 @@
-"""A script for each program that `benchmarks/beside.py` measures: `python -m peers.NAME`.
+"""A script for each program that `benchmarks/compare.py` measures: `python -m peers.NAME`.
 
 The scripts run in another process, often with another Python, and import nothing from azcore. A
 script reads its work as one JSON object from standard input (see

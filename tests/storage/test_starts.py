@@ -24,7 +24,7 @@ from azcore.errors import (
 from azcore.game import Game
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import parse_frame
-from azcore.storage.given_records import RecordMaker
+from azcore.storage.imported_records import RecordMaker
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import MOST_KEPT, StartStates, WindowStarts, own_starts
 from azcore.storage.starts import Start, Starts, read_starts, require_plies, starts_of_game

@@ -34,7 +34,7 @@ print(json.dumps({**row, "value": work["num_simulations"]}))
 def beside_fixture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Run:
-    """Runs `python benchmarks/beside.py ARGS` within this process: (status, output, errors)."""
+    """Runs `python benchmarks/compare.py ARGS` within this process: (status, output, errors)."""
     spec = importlib.util.spec_from_file_location("beside", SCRIPT)
     assert spec is not None
     assert spec.loader is not None

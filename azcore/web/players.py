@@ -68,7 +68,7 @@ class Entry:
         return dict(vars(self))
 
 
-class Shelf:
+class Players:
     """Lists players and loads them; for several threads.
 
     Attributes:

@@ -124,7 +124,7 @@ def with_targets(record: GameRecord, targets: str) -> GameRecord:
     )
 
 
-class GivenGames(GameSource):
+class ImportedGames(GameSource):
     """Provides all games in the first generation; later generations sample the same games.
 
     Args:

@@ -1,6 +1,6 @@
 """Measures other programs on azcore's work: `command=bench` with each row also for them.
 
-    python benchmarks/beside.py --peers pgx openspiel -- game=go bench.rows=[rules,search,selfplay]
+    python benchmarks/compare.py --peers pgx openspiel -- game=go bench.rows=[rules,search,selfplay]
 
 Each program runs by a script in its own process; `benchmarks/peers` has those of the peers that
 `peers.yaml` names, and describes what a script reads and writes. `--known FILE` names your own.
