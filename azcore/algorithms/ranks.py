@@ -316,7 +316,7 @@ def lightning_trainer(
         settings: the run's settings.
         learner: the run's learner.
         place: the rank's place.
-        callbacks: in calling order.
+        callbacks: the callbacks in calling order.
         checkpoints: reads and writes them.
         logger: False on all ranks but rank 0.
 

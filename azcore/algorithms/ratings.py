@@ -101,7 +101,7 @@ class ArenaRating(Callback):
         settings: the run's settings.
         run: the directory of matches.csv and of the earlier weights.
         data: knows the generation.
-        terminal: for progress.
+        terminal: shows progress.
         starts: what games begin from; None: the initial position.
         slots: where matches are played.
         clock: the run's clock.
@@ -246,7 +246,7 @@ class ArenaRating(Callback):
             pl_module: the module that learns.
             moment: the moment of the player's weights.
             seed: the seed of the matches.
-            player: to rate.
+            player: the player to rate.
             waits: play them on this thread, with progress on the terminal, and use the result.
             games: the games per match; None: as in the settings.
         """

@@ -69,11 +69,11 @@ class Training:
         settings: the run's settings.
         place: the place of this process, rank 0 of those that learn.
         run: the directory to write to.
-        terminal: for progress and messages.
-        began: of `time.monotonic()`, from which its time counts.
+        terminal: shows progress and messages.
+        began: `time.monotonic()` from which its time counts.
         on_games: called with the games of each generation once they are on disk.
         hyperparameters: settings that loggers list alongside the curves.
-        weights: to begin with; None: random ones.
+        weights: the initial weights; None: random ones.
         origin: the origin of the weights, which every checkpoint stores.
         objects: what a Python program passes to the run.
         beside: a folder of runs whose sizes it reuses where its settings leave them open.

@@ -25,7 +25,7 @@ def trained(
         settings: the run's settings.
         network: the one in training; it may continue at once.
         version: optimizer steps behind its weights.
-        name: in results.
+        name: the name in results.
         num_simulations: per action.
     """
     return Contender(

@@ -158,7 +158,7 @@ class LearningSettings(PlaySettings):
         """An empty replay window.
 
         Args:
-            folder: for its files, if settings put it on disk; None: always in memory.
+            folder: the folder for its files, if settings put it on disk; None: always in memory.
         """
         return ReplayBuffer(
             game=self.game,

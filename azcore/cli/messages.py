@@ -105,7 +105,7 @@ def of_another_command(command: str, key: str, line: str) -> str:
     """The message for a setting of another command.
 
     Args:
-        command: of the command line.
+        command: the command line's command.
         key: the setting's key, or a group.
         line: the argument of the command line.
     """

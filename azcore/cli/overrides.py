@@ -126,7 +126,7 @@ def settings_of(
     A resumed run, a fork and the players of a match have their own settings.
 
     Args:
-        command: to run.
+        command: the command to run.
         config: the composed settings.
         overrides: words of its command line.
         shared: words that it shares with other jobs of a sweep, one of which may need them.

@@ -127,7 +127,7 @@ class Game(ABC):
         settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
         return f"make({self.name!r}{settings})"
 
-    def prepare(self) -> None:  # noqa: B027 - nothing to do is the usual case
+    def prepare(self) -> None:  # noqa: B027 - most games have nothing to prepare
         """Do slow work now, such as compiling; `azcore.make` calls it."""
 
     def source_of(self, rule: str) -> Callable[..., Any]:

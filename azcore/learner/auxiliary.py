@@ -25,7 +25,7 @@ def auxiliary_losses(
     """The mean loss of each target that a network predicts and a batch has.
 
     Args:
-        outputs: of `AuxiliaryNetwork.outputs`.
+        outputs: the result of `AuxiliaryNetwork.outputs`.
         batch: see `LearnerModule.loss`, with the targets of `Samples.auxiliary` by name.
     """
     losses: dict[str, Tensor] = {}

@@ -203,7 +203,7 @@ class LearnerModule(LightningModule):
 
         Args:
             path: the checkpoint's path.
-            network: with the structure of this module's.
+            network: a network with the structure of this module's.
             step: number of its optimizer steps.
         """
         weights = {

@@ -48,7 +48,7 @@ def checked_state(
 
     Args:
         name: `learner.optimizer`.
-        saved: by number of the parameter.
+        saved: the saved state by number of the parameter.
         parameters: the network's parameters.
 
     Raises:

@@ -30,7 +30,7 @@ class Player:
     """A network and its game; `azcore.load` makes one.
 
     Attributes:
-        name: in tables; the run's name and the checkpoint's, or a shipped network's.
+        name: the name in tables: the run's name and the checkpoint's, or a shipped network's.
         game: the game, with the settings that the network learned it with.
         network: the torch module: logits [N, A] and values [N] for observations [N, C, H, W].
         step: optimizer steps behind the weights.

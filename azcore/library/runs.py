@@ -280,7 +280,7 @@ def train(
         quiet: print nothing.
         learner: a subclass of `LearnerModule`, such as one with another loss; None: as in the
             settings.
-        callbacks: of Lightning; their `state_dict` must hold plain values and tensors.
+        callbacks: Lightning callbacks; their `state_dict` must hold plain values and tensors.
         settings: the game's own, as for `make`.
 
     Returns:

@@ -24,7 +24,8 @@ def save(picture: Picture, path: Path, width: int = 800) -> None:
     """Write a picture in the format of its suffix, replacing any file of this name.
 
     Args:
-        picture: with theme `light` or `dark`: few programs other than browsers support `auto`.
+        picture: a picture with theme `light` or `dark`, since few programs other than browsers
+            support `auto`.
         path: ends in .svg or .png.
         width: the width of a PNG in pixels.
 

@@ -114,7 +114,7 @@ def _page(
     Args:
         run: the run.
         metrics: its rows.
-        games: to show.
+        games: the games to show.
         notes: on games that it cannot show.
     """
     try:

@@ -25,7 +25,7 @@ class Variants(NamedTuple):
     best_only: npt.NDArray[np.bool_] | None  # [B], searches that end once `is_settled`
     forced: npt.NDArray[np.float64] | None  # [B], factor of `forced_visits`; 0: none
     gumbel: Gumbel | None  # the rule in place of PUCT
-    in_flight: InFlight | None  # of several leaves at once
+    in_flight: InFlight | None  # for several leaves at once
     transpositions: Transpositions | None
     proofs: Proofs | None
     squares: npt.NDArray[np.float64] | None  # [B, M], see `spread_factor`

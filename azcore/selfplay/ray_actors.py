@@ -131,7 +131,7 @@ class RayActors:
     """The actors of a pool: the home of each member.
 
     Args:
-        cluster: to place them in; closed with them.
+        cluster: the cluster to place them in; it closes with them.
         options: resources of each.
         count: how many.
         wait: seconds after which a member without resources becomes a guest.

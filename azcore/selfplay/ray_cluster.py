@@ -47,7 +47,7 @@ class RayCluster:
 
     Args:
         address: auto, HOST:PORT or ray://HOST:PORT; None: start a cluster on this machine.
-        cpus: for its actors, if it starts here.
+        cpus: the number for its actors, if it starts here.
         wait: seconds within which it must answer.
 
     Attributes:

@@ -70,7 +70,7 @@ class RemotePool(WorkerPool):
     """Remote workers; unless it is closed, they run until this process ends.
 
     Args:
-        game: in the form that self-play uses.
+        game: the game in the form that self-play uses.
         settings: number of games and workers, and how moves are chosen.
         launcher: starts them; closed with the pool.
         recipe: builds them.

@@ -19,7 +19,7 @@ class Ring:
     """A ring buffer of the latest entries, numbered from the first ever: entry i is at i % room.
 
     Args:
-        dtype: of an entry.
+        dtype: an entry's dtype.
         folder: on whose disk it lies; None: in memory.
 
     Attributes:

@@ -75,7 +75,7 @@ class Starts:
 
     Args:
         game: the game that begins there.
-        lines: at least one.
+        lines: the lines, at least one.
         left_out: why lines and games of the files are left out.
     """
 
@@ -160,9 +160,9 @@ def read_starts(
 
     Args:
         game: the game of the files.
-        files: paths.
-        plies: in games, a start is the position after this many plies; of two numbers, it draws a
-            number from the first to the second.
+        files: their paths.
+        plies: in a game, the start is the position after this many plies; given two numbers, it
+            draws one from the first to the second.
         where: the setting that names the files, for errors.
         variant: the game to play, which may forbid actions that `game` allows; None:
             `game` itself.

@@ -108,7 +108,7 @@ def format_of_path(game: Game, path: Path, *, by_others: bool = False) -> Transc
 
     Args:
         game: whose formats there are.
-        path: of the file.
+        path: the file's path.
         by_others: it may have a suffix that azcore reads but does not write.
 
     Raises:

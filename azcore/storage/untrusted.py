@@ -66,7 +66,7 @@ def read_text(path: Path, limit: int, errors: str = "strict") -> str:
     Args:
         path: the file.
         limit: the most bytes that it may have.
-        errors: of decoding; `replace` also reads bytes that are not UTF-8.
+        errors: how to handle decoding errors; `replace` also reads bytes that are not UTF-8.
 
     Raises:
         SettingError: it has more than `limit` bytes, is not UTF-8, or cannot be read.

@@ -82,7 +82,7 @@ def games_of_pgn(lines: Iterable[str]) -> Iterator[str]:
         text.add(line)
         named |= is_event
         moves = "{" * in_comment + line
-        if is_header:  # they may follow a tag on its line
+        if is_header:  # moves may follow a tag on its line
             moves = TAG.sub("", line) if TAG.match(line) else ""
         if moves.strip() and not (begins_line and line.startswith("%")):
             in_comment = any(said[0] == "{" and said[-1] != "}" for said in COMMENT.findall(moves))
@@ -323,7 +323,7 @@ def _play(line: MainLine, movetext: str) -> str | None:
         elif part[0] in "{;":
             inside = part[1:].removesuffix("}").removeprefix(" ").removesuffix(" ")
             text = _with_braces(inside) if part[0] == "{" else part[1:].strip()
-            line.comment(without_eval(text, black=not black))  # who has moved
+            line.comment(without_eval(text, black=not black))  # the player who has moved
         elif part in SPELLED:
             return SPELLED[part]
         elif MOVE.search(part):

@@ -14,7 +14,7 @@ from azcore.game.facts import MOST_ACTIONS
 
 from .listed import require_listed
 
-MOST_MEGABYTES = 2000  # of memory for an id that is not listed
+MOST_MEGABYTES = 2000  # limit of memory for an unlisted id
 MOST_SECONDS = 10
 _tried: set[str] = set()  # unlisted ids that this process has loaded
 

@@ -13,7 +13,7 @@ import random
 import resource
 import sys
 
-MOST_PLIES = 200  # of the game
+MOST_PLIES = 200  # plies of the game
 
 
 def main(spiel_id: str, megabytes: str, seconds: str, *folders: str) -> int:

@@ -327,7 +327,7 @@ def _pairs(
     """The difference between the last means of every two variants, the stronger first.
 
     Args:
-        curves: by variant.
+        curves: the curves by variant.
         pool: the pool of the ratings.
         same: variants with the same weights, which do not differ.
     """

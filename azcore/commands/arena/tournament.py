@@ -154,7 +154,7 @@ def wanted_players(config: Mapping[str, Any], command: str) -> list[str]:
 
     Args:
         config: that may hold them.
-        command: for errors.
+        command: the command that errors name.
 
     Raises:
         SettingError: neither is given.
