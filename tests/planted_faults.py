@@ -1624,7 +1624,7 @@ WIRING = [
         ("tests/storage/test_starts.py",),
     ),
     Fault(
-        "a word that is no move is taken for one",
+        "a word that is not a move is taken for one",
         "games/chess/pgn.py",
         "if SAN.fullmatch(plain):",
         "if plain := plain[-2:]:",

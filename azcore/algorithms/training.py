@@ -113,7 +113,7 @@ class Training:
         self._starts, self._arena_starts = settings.selfplay_starts(), settings.arena_starts()
         for whose, starts in (("games", self._starts), ("matches", self._arena_starts)):
             if starts is not None:
-                terminal.say(f"{whose} begin from {starts.in_words()}")
+                terminal.say(f"{whose} begin from {starts.describe()}")
         network = build_network(game, settings.network, settings.seed)
         if weights is not None:
             network.load_state_dict(weights)

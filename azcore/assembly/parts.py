@@ -217,7 +217,7 @@ def settings_from(config: Config, kind: type[S]) -> S:
         kind: class of the settings.
 
     Raises:
-        SettingError, GameError: naming the key, the value got and the value wanted.
+        SettingError, GameError: the message names the key, the value got and the value wanted.
     """
     names = [each.name for each in fields(kind) if each.name in _READERS]
     # Games come last: creating them compiles their rules.

@@ -179,9 +179,9 @@ def after_moves(game: Game, state: Any, actions: Sequence[int]) -> str:
     """The moves of a game and the resulting board, to report with a fault.
 
     Args:
-        game: whose texts may be faulty as well; the result is then empty.
+        game: the game; if its texts are faulty, too, the result is empty.
         state: the state in which the game began.
-        actions: its plies.
+        actions: the game's plies.
     """
     try:
         texts = texts_along(game, state, actions)

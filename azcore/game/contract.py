@@ -117,10 +117,10 @@ class Game(ABC):
         much time or memory, or is more than data, need not override this.
 
         Args:
-            settings: those from the file, perhaps not all.
+            settings: the settings in the file, perhaps not all.
 
         Raises:
-            GameError: naming the value got and the value wanted.
+            GameError: the message names the value got and the value wanted.
         """
 
     def __repr__(self) -> str:

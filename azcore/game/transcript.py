@@ -52,7 +52,7 @@ class Transcript:
         comments = [*map(_clean, self.comments), *[""] * (len(self.actions) - len(self.comments))]
         if len(comments) > len(self.actions):
             raise InvalidTextError(
-                f"a record has a comment an action, {len(self.actions)}, got {len(comments)}"
+                f"a record has one comment per action, {len(self.actions)}, got {len(comments)}"
             )
         headers = {name: _one_line(self.headers.get(name, "")) for name in HEADERS}
         first, second = self.players
@@ -105,7 +105,7 @@ class MainLine:
     """Plays the moves of a transcript up to its end, or to the first that cannot be played.
 
     Args:
-        game: whose moves they are.
+        game: the game of the moves.
         form: the name of the format, for errors.
         start_text: the text of the position before them; None: the initial state.
 
@@ -125,7 +125,7 @@ class MainLine:
 
     @property
     def number(self) -> int:
-        """Of the next move."""
+        """The number of the next move."""
         return len(self.actions) + 1
 
     def play(self, read: Callable[[], int], *, move: str = "", number: str = "") -> None:
@@ -169,7 +169,7 @@ class MainLine:
             self.fault = TranscriptError(f"{self.game.name}: {why}", reason)
 
     def comment(self, text: str) -> None:
-        """A comment on the latest move; there is none on the game."""
+        """Add a comment on the latest move; ignores one before the first move."""
         if self.actions and self.fault is None:
             self.comments[-1].append(text)
 

@@ -257,7 +257,7 @@ class LearnerModule(LightningModule):
         """Refuse loops, optimizer or schedule with a different structure from this run's.
 
         Raises:
-            CheckpointError: naming the place.
+            CheckpointError: the message names the place.
         """
         loop = checkpoint["loops"]["fit_loop"]
         loaders = loop["state_dict"]  # stored there by Lightning; `GenerationLoader` checks it

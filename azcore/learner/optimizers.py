@@ -52,7 +52,7 @@ def checked_state(
         parameters: the network's parameters.
 
     Raises:
-        CheckpointError: naming the tensor.
+        CheckpointError: the message names the tensor.
     """
     state: dict[int, dict[str, Any]] = {}
     for index, kept in saved.items():

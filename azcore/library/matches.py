@@ -172,7 +172,7 @@ def _require_plain(composed: Mapping[str, Any]) -> None:
     """Refuse settings that only `command=arena` supports.
 
     Raises:
-        SettingError: naming it.
+        SettingError: the message names it.
     """
     arena = composed["arena"]
     require("runs" not in arena, "arena", "tournament here (command=arena has comparisons)", arena)

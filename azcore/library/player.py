@@ -70,7 +70,7 @@ class Player:
         """Refuse a game on which the network was not trained.
 
         Raises:
-            GameError: naming both.
+            GameError: the message names both.
         """
         if not game.is_played_as(self.game.identity):
             raise GameError(f"{self.name} plays {self.game}, got {game}")

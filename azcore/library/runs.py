@@ -186,7 +186,7 @@ class Run:
         """Batches of positions from the run's games, as training draws them.
 
         Args:
-            steps: how many.
+            steps: the number of batches.
             size: positions in each; None: as in the settings.
 
         Raises:

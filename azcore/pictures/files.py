@@ -14,7 +14,7 @@ def require_suffix(path: Path) -> None:
     """Refuse a file name that ends in neither .svg nor .png.
 
     Raises:
-        SettingError: naming the suffixes.
+        SettingError: the message names the suffixes.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise SettingError(f"a picture's name must end in {' or '.join(SUFFIXES)}, got {path}")

@@ -96,7 +96,7 @@ def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: 
     """A record with its boards, texts and predictions, up to `MAX_PLIES` plies.
 
     Args:
-        game: whose rules the record follows.
+        game: the record's game.
         record: the game.
         weights: the network's weights; None: no network.
         networks: reads the network.

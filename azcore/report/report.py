@@ -115,7 +115,7 @@ def _page(
         run: the run.
         metrics: its rows.
         games: the games to show.
-        notes: on games that it cannot show.
+        notes: notes on games that it cannot show.
     """
     try:
         config, config_note = own_settings(run), ""

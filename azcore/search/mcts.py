@@ -209,7 +209,7 @@ class Search:
                 f"{self.settings.num_simulations} simulations, got {simulations}"
             )
         if self.states.is_terminal(row):
-            raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
+            raise GameError(f"{self.game.name}: the game is over, so there is nothing to search")
         self._only.pop(row, None)
         if takes_wins and (win := self.forced_wins.action(row)) >= 0:
             self._clear(row)

@@ -108,7 +108,7 @@ def begin_search(trees: Trees, b: int, simulations: int, forced: float) -> None:
     Args:
         trees: changed.
         b: the tree.
-        simulations: how many.
+        simulations: their number.
         forced: factor of `forced_visits`, if the search has any.
     """
     room = trees.tree.nodes.shape[1] - trees.wave.leaves_per_tree - simulations

@@ -32,7 +32,7 @@ class Variants(NamedTuple):
     formula: Callable[..., float] | None  # in place of PUCT's, see `rules.py`
 
     def only(self, *names: str) -> Variants:
-        """Without all but these methods, for a kernel that uses no other.
+        """Keep only these methods, for a kernel that uses no other.
 
         So numba compiles that kernel once for all searches that differ in the others alone.
         """

@@ -40,7 +40,7 @@ class Job(ABC, Generic[Result]):
 
 
 class JobCancelledError(Exception):
-    """Nobody waits for this job anymore."""
+    """Nothing waits for this job any more."""
 
 
 class JobContext:

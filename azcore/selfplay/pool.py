@@ -245,7 +245,7 @@ class RoundsUnderWay:
     """Rounds of a pool's workers. The cost of waiting does not grow with their number.
 
     Args:
-        pool: whose rounds they are.
+        pool: the pool that plays the rounds.
     """
 
     def __init__(self, pool: WorkerPool) -> None:

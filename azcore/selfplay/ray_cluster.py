@@ -253,7 +253,7 @@ def signals_kept() -> Iterator[None]:
     """Restore our signal handler, which Ray replaces with one that kills the process.
 
     Raises:
-        KeyboardInterrupt: the signal arrived meanwhile, as from our handler.
+        KeyboardInterrupt: the signal arrived meanwhile; our handler would raise it, too.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -145,7 +145,7 @@ def with_games(
 
 
 def _games_sharing_gpu(cells: int) -> int:
-    """A power of two."""
+    """The games of a process that shares a GPU, by the cells of a board; a power of two."""
     games = 1 << round(math.log2(CELLS_PER_BATCH / cells))
     return min(max(games, FEWEST_SHARED), MOST_SHARED)
 

@@ -146,7 +146,7 @@ class ReplayBuffer:
         self._idle: deque[_Scratch] = deque()  # not in use by any thread
 
     def __len__(self) -> int:
-        """Games in the window."""
+        """The number of games in the window."""
         return self._games.end - self._games.first
 
     @property

@@ -20,7 +20,7 @@ class Ring:
 
     Args:
         dtype: an entry's dtype.
-        folder: on whose disk it lies; None: in memory.
+        folder: a folder on the disk that holds it; None: in memory.
 
     Attributes:
         room: the array; an empty ring may have none of its own.

@@ -107,7 +107,7 @@ def format_of_path(game: Game, path: Path, *, by_others: bool = False) -> Transc
     """The transcript format for a file's suffix.
 
     Args:
-        game: whose formats there are.
+        game: the game whose formats to choose from.
         path: the file's path.
         by_others: it may have a suffix that azcore reads but does not write.
 
@@ -159,7 +159,7 @@ def read_transcripts(
 
     Args:
         path: its suffix determines the format.
-        game: whose games they are.
+        game: the game that was played.
         progress: called with the bytes read so far, for each game.
 
     Raises:

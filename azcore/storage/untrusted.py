@@ -92,7 +92,7 @@ def require_no_links(folder: Path) -> None:
     """Refuse a folder that contains a link, which would redirect writes.
 
     Raises:
-        SettingError: naming the link, or anything else that is neither file nor folder.
+        SettingError: the message names the link, or anything else that is neither file nor folder.
     """
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):

@@ -85,7 +85,7 @@ class PageSession(Protocol):
         """Execute a request."""
 
     def close(self) -> None:
-        """The page has disconnected."""
+        """Handle the page's disconnection."""
 
 
 MakeRoom = Callable[[Tell, Later], PageSession]
@@ -109,7 +109,7 @@ def make_app(
         make_inside: makes a room of the page that shows a search.
         make_sees: makes a room of the page that shows the network's input.
         settings: the page's settings.
-        token: which a visitor must present; None: no token.
+        token: the token that a visitor must present; None: no token.
     """
     visitors = Visitors(settings.visitors)
 

@@ -346,7 +346,7 @@ class Room:
         if not self._whole.actions:
             raise RefusedError("there are no moves to review")
         self._review = self._new_review()
-        self._review.go_on()
+        self._review.search_next()
 
     def _new_review(self) -> Review:
         assert self._loaded is not None

@@ -114,7 +114,7 @@ class Runs:
         """One page with two to four runs in columns, as `command=report` writes it.
 
         Raises:
-            RefusedError: there is no such run, or there are too few or too many.
+            RefusedError: a run does not exist, or there are too few or too many.
         """
         runs = [(name, self._run(name)) for name in dict.fromkeys(names)]
         with self._filming:

@@ -319,7 +319,7 @@ def _play(line: MainLine, movetext: str) -> str | None:
         elif part == "}":  # what is before it may belong to the comment
             line.ignored.add("a } without its {")
         elif part[0] == "{" and part[-1] != "}":
-            _cut(line, "a { that is not closed")
+            _cut(line, "an unclosed {")
         elif part[0] in "{;":
             inside = part[1:].removesuffix("}").removeprefix(" ").removesuffix(" ")
             text = _with_braces(inside) if part[0] == "{" else part[1:].strip()
@@ -334,11 +334,11 @@ def _play(line: MainLine, movetext: str) -> str | None:
             if line.fault is None:
                 board.push_uci(action_to_text(state, line.actions[-1]))
         elif part.strip("0123456789.…"):
-            line.ignored.add("a word that is no move")
+            line.ignored.add("a word that is not a move")
         if line.fault:
             return None
     if depth:
-        _cut(line, "a ( that is not closed")
+        _cut(line, "an unclosed (")
     return None
 
 

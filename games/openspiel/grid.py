@@ -30,7 +30,7 @@ class Grid:
     """Where the stones are in the tensors of a game.
 
     Args:
-        rows, columns: of the board; action `row * columns + column` puts a stone there.
+        rows, columns: the size of the board; action `row * columns + column` puts a stone there.
         passes: whether there is one more action, which puts no stone.
         planes: for each of OpenSpiel's players, bool [C]: the planes that its stones make nonzero.
     """

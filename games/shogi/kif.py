@@ -238,7 +238,7 @@ class _KifMoves:
 
     def _ignore(self) -> None:
         if self._begun or self.line.actions:
-            self.line.ignored.add("words that are no move")
+            self.line.ignored.add("words that are not a move")
 
     def _word(self, plain: str, line: str) -> None:
         """Play a move or take the end; other words behind it are ignored."""

@@ -93,10 +93,10 @@ def test_many_games_of_one_file_and_the_reasons_why_some_are_left_out(
         "moves after the end": 1,
         "a handicap or another start": 1,
         "variant Atomic": 1,
-        "a { that is not closed": 1,
+        "an unclosed {": 1,
     }
     assert "many.pgn, game 5: chess: move 1... of the PGN game: Ke4 is not legal here" in output
-    assert "ignored in the games taken: a word that is no move (1)" in output
+    assert "ignored in the games taken: a word that is not a move (1)" in output
     kept = records("e.azg")
     assert [record.outcome for record in kept] == [0, -1, 1]
     assert [record.agreed for record in kept] == [True, False, False]
