@@ -25,7 +25,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
 	@echo 'variables    VENV=$(VENV) PYTHON=$(PYTHON) TORCH_INDEX=$(TORCH_INDEX) ARGS=$(ARGS) AT_ONCE=$(AT_ONCE)'
 
-install: $(STAMP) ## make the environment, with the developers' tools
+install: $(STAMP) ## create the environment, with the developers' tools
 
 $(STAMP): pyproject.toml setup.py constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \
@@ -35,19 +35,19 @@ $(STAMP): pyproject.toml setup.py constraints.txt
 	$(PIP) install -c constraints.txt -e '.[dev]'
 	touch $@
 
-play: $(STAMP) ## play Go 9x9 against the network that comes with it; more keys in ARGS
+play: $(STAMP) ## play Go 9x9 against the pretrained network; more keys in ARGS
 	$(BIN)/python -m azcore play checkpoint=pretrained $(ARGS)
 
 train: $(STAMP) ## train Go; more keys in ARGS
 	$(BIN)/python -m azcore game=go $(ARGS)
 
-test: format lint imports ## every check there is
+test: format lint imports ## run every check
 	$(MAKE) --no-print-directory --jobs=2 AT_ONCE=2 types test-rules # mypy keeps one core busy
 	$(MAKE) --no-print-directory test-all
 
 check: format lint types imports test-fast ## the checks without the slow tests
 
-format: $(STAMP) ## is the code laid out as `make fix` would?
+format: $(STAMP) ## check the format, which `make fix` corrects
 	$(BIN)/ruff format --check
 
 lint: $(STAMP) ## ruff's rules
@@ -56,7 +56,7 @@ lint: $(STAMP) ## ruff's rules
 types: $(STAMP) ## mypy, strict
 	$(BIN)/mypy
 
-imports: $(STAMP) ## who may import whom
+imports: $(STAMP) ## check which folder imports which
 	$(BIN)/lint-imports --no-logo
 
 test-all: $(STAMP) ## all tests, compiled
@@ -65,14 +65,14 @@ test-all: $(STAMP) ## all tests, compiled
 test-fast: $(STAMP) ## the tests that tests/slow.csv does not name
 	$(PYTEST) -m 'not slow'
 
-speed: $(STAMP) ## count the instructions of search and rules, and keep the figures
+speed: $(STAMP) ## count the instructions of search and rules, and store the figures
 	$(BIN)/python tests/speed/measure.py --write
 
 test-rules: $(STAMP) ## the tests marked rules again, as plain Python
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m rules --seconds=build/seconds-plain.json \
 	  $$(grep -rl --include='test_*.py' mark.rules tests) # reading the other files takes longer than these
 
-test-long: $(STAMP) ## what `make test` leaves out: larger numbers of what it protects
+test-long: $(STAMP) ## the tests that `make test` omits: the same behaviour with larger numbers
 	$(PYTEST) -m long
 
 audit: $(STAMP) ## ask PyPI for known vulnerabilities of the pinned versions
@@ -81,7 +81,7 @@ audit: $(STAMP) ## ask PyPI for known vulnerabilities of the pinned versions
 	  { echo 'make audit: a version has a known vulnerability, or https://pypi.org did not answer for all' >&2; \
 	  exit 1; }
 
-fix: $(STAMP) ## lay out the code and mend what ruff can
+fix: $(STAMP) ## format the code and apply ruff's fixes
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 

@@ -90,7 +90,7 @@ def may_raise(frame: FrameType | None) -> bool:
 
 @atexit.register
 def _forget() -> None:
-    """Python removes its handlers as it exits; a signal without one changes the exit status."""
+    """Ignore SIGINT as Python exits: without its handlers, a signal would change the status."""
     global _is_over
     _is_over = True
     signal.setitimer(signal.ITIMER_REAL, 0)

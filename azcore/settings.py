@@ -33,7 +33,7 @@ def build(
             to those, dataclasses of this kind, or optional.
         values: one value for each field by name, and no others.
         where: the group's name in the configuration, for error messages.
-        homes: by field, the name of its group if it is in another one.
+        homes: the group of each field that is in another group, by field.
 
     Raises:
         SettingError: a key is unknown or missing, or a value has the wrong type or does not fit
@@ -132,7 +132,7 @@ def require_each(settings: object, where: str, tests: Mapping[str, Test]) -> Non
     Args:
         settings: a dataclass.
         where: its group in the configuration, for fields that have no dot.
-        tests: by field, optionally with its group before it.
+        tests: the tests by field, optionally with its group before it.
     """
     for key, (fits, wanted) in tests.items():
         group, _, name = key.rpartition(".")

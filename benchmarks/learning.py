@@ -1,20 +1,20 @@
-"""Which settings learn more in equal time: trains arms from nothing, and ranks them by game.
+"""Trains variants of settings (arms) for equal time, and ranks them by game.
 
     python benchmarks/learning.py --folder runs/learning --minutes 20 --seeds 1 2 3 \
         --games connect_four chess --arms 'base:' 'few: replay.samples_per_position=0.5'
 
-An arm is `NAME: KEY=VALUE ...`. Each run has one core and ends when its process has used so many
-minutes of it, so other work on the machine changes nothing; self-play is one thread with a fixed
-number of games. What was done already is not done again: after Ctrl-C the same command resumes.
+An arm is `NAME: KEY=VALUE ...`. Each run has one core and ends after `--minutes` of processor time,
+so other work on the machine does not matter; self-play is one thread with a fixed number of games.
+The script skips finished work: after Ctrl-C the same command resumes.
 
-All runs of a game then meet one another, search without a network and random play. The table has a
-row an arm and game:
+All runs of a game then play each other, search without a network and random play. The table has a
+row per arm and game:
 
-    Elo         mean over seeds in the pool of its game, by PUCT with 64 simulations; ± 95 % of the
-                mean, from what seeds differ by (one seed: from its games alone)
-    steps, Mev  optimizer steps, and evaluations in millions, that the time was enough for
+    Elo         mean over seeds in the pool of its game, by PUCT with 64 simulations; ± its 95 %
+                interval from the scatter of seeds (one seed: from its games alone)
+    steps, Mev  optimizer steps, and millions of evaluations, in that time
     explained   share of the variance of outcomes that searches of new games explain, in the last
-                third of the run; 0 or less: values tell nothing
+                third of the run; 0 or less: the values predict nothing
     gain        games of 20 that 16 simulations win against the policy alone
     draws, plies  of the last games of self-play
 """
@@ -38,7 +38,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 HERE = ROOT / "examples/starts"
 STARTS = "selfplay.start_share=0.5 selfplay.opening_plies=4 selfplay.starts="
-GAMES = {  # words of each game; a name may be any other game that is installed
+GAMES = {  # settings by name; any other installed game works, too
     "go_7x7": "game=go game.board_size=7 game.komi=9",
     "chess_starts": f"game=chess {STARTS}[{HERE}/chess_few_pieces.epd,"
     f"{HERE}/chess_before_mate.epd]",
@@ -52,12 +52,12 @@ COMMON = [
     "arena.every_generations=null",
     "check.before_training=0",
 ]
-POOL = "num_simulations=64 gumbel=null"  # how all runs of a game play one another
+POOL = "num_simulations=64 gumbel=null"  # the search of all runs of a game in matches
 T_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}  # Student's t, by the number of seeds
 
 
 class Arm:
-    """One run: a game, an arm of it and a seed."""
+    """One run: a game, an arm and a seed."""
 
     def __init__(self, folder: Path, game: str, name: str, words: list[str], seed: int) -> None:
         self.game, self.name, self.seed, self._words = game, name, seed, words
@@ -66,7 +66,7 @@ class Arm:
 
     @property
     def seconds(self) -> float:
-        """Of a core that it has used."""
+        """Seconds of a core that the run has used so far."""
         return float(self._spent.read_text()) if self._spent.exists() else 0.0
 
     def train(self, minutes: float, core: int) -> None:
@@ -98,14 +98,14 @@ class Arm:
             return list(csv.DictReader(file))
 
     def mean(self, column: str) -> float:
-        """Of the last third of the run's generations, where it is known."""
+        """The mean explained variance of the last third of the run's generations, where known."""
         rows = self.rows()
         known = [float(row[column]) for row in rows[len(rows) * 2 // 3 :] if row[column]]
         return statistics.mean(known) if known else math.nan
 
 
 def on_core(core: int) -> list[str]:
-    """The beginning of a command line of azcore that runs on one core, after all other work."""
+    """The beginning of an azcore command line that runs on one core at low priority."""
     return ["taskset", "-c", str(core), "nice", "-n", "19", sys.executable, "-m", "azcore"]
 
 
@@ -164,7 +164,7 @@ def rated(arms: list[Arm], folder: Path, games: int, core: int) -> None:
 
 
 def gained(arm: Arm, folder: Path, core: int) -> float:
-    """Points of 20 of 16 simulations against the policy alone."""
+    """Points of 20 games that 16 simulations score against the policy alone."""
     players = [f"{arm.run} num_simulations=16", f"{arm.run} num_simulations=1"]
     ratings = arena(folder / f"gain-{arm.run.name}", players, 20, core)
     searched = next(row for name, row in ratings.items() if "simulations=16" in name)
@@ -179,11 +179,11 @@ def main() -> None:
     )
     parser.add_argument("--arms", nargs="+", required=True, help="'NAME: KEY=VALUE ...' each")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--minutes", type=float, default=20.0, help="of one core, for each run")
     parser.add_argument(
-        "--pair", type=int, default=10, help="games that two players of a pool play"
+        "--minutes", type=float, default=20.0, help="minutes of one core for each run"
     )
-    parser.add_argument("--core", type=int, default=0, help="the core that is used")
+    parser.add_argument("--pair", type=int, default=10, help="games between two players of a pool")
+    parser.add_argument("--core", type=int, default=0, help="the number of the core to use")
     asked = parser.parse_args()
     named = [
         (name, shlex.split(words)) for name, _, words in (arm.partition(":") for arm in asked.arms)

@@ -1,11 +1,11 @@
-"""Self-play as a run plays it, in processes, with other numbers of processes and of games.
+"""Measures self-play in processes, as in a run, for several numbers of processes and games.
 
     python examples/bench_processes.py                       # one process for each core
     python examples/bench_processes.py --processes 8,15,16 --games 256 network.blocks=6
     python examples/bench_processes.py --processes 16 game=chess evaluator.precision=bfloat16
 
-Printed are the evaluations/s of all together and the share of a worker's time in which it waits for
-the network; the rest is search. Other arguments are settings, as on the command line of azcore.
+It prints the total evaluations/s, and the share of its time that a worker waits for the network; in
+the rest it searches. Other arguments are settings, as on azcore's command line.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from azcore.library.settings import compose
 from azcore.networks import build_network
 from azcore.selfplay.speed import evaluations_per_s
 
-WARM_UP = 3.0  # seconds, in which graphs are captured and games get out of step
+WARM_UP = 3.0  # seconds in which torch captures CUDA graphs and games get out of step
 
 
 def measure(processes: int, games: int, seconds: float, changes: list[str]) -> None:
-    """Play in so many processes, with so many games in each, and print the rate."""
+    """Play with these numbers of processes and of games in each, and print the rate."""
     began = time.perf_counter()
     sizes = f"selfplay.workers={processes}", f"selfplay.num_games={games * processes}"
     settings = settings_from(compose("backend=process", *changes, *sizes), RunSettings)
@@ -49,7 +49,7 @@ def measure(processes: int, games: int, seconds: float, changes: list[str]) -> N
 
 
 def numbers(text: str) -> list[int]:
-    """Those that commas separate."""
+    """The numbers of a comma-separated list."""
     return [int(number) for number in text.split(",")]
 
 
@@ -57,7 +57,7 @@ def main() -> None:
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--processes", type=numbers, default=[cores])
-    parser.add_argument("--games", type=numbers, default=[512], help="of each process")
+    parser.add_argument("--games", type=numbers, default=[512], help="games of each process")
     parser.add_argument("--seconds", type=float, default=4.0)
     options, changes = parser.parse_known_args()
     for processes in options.processes:

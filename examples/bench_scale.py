@@ -1,20 +1,20 @@
-"""How backends and schedules compare on this machine, measured in pairs, one after the other.
+"""Compares backends and schedules on this machine, in pairs of measurements.
 
-    python examples/bench_scale.py                  # Go on a 9x9 board, as scale=laptop has it
+    python examples/bench_scale.py                  # Go 9x9 with scale=laptop
     python examples/bench_scale.py game=chess --pairs 9 --seconds 20
     python examples/bench_scale.py --pairs 0 --generations 0 --actors 1 2 4 8 16
 
-Three questions. The first two are answered by the median of the pairs' ratios, since a machine's
-speed drifts:
+It answers three questions, the first two by the median of the pairs' ratios, since the speed of a
+machine drifts:
 
     process / inline       evaluations/s of self-play with the same workers, games and network;
-    ray / inline           the same in actors of a Ray that is begun for it
-    overlap / alternate    seconds of training to the same number of steps, which takes as many
-                           games, with self-play in processes; below 1, overlap is faster
-    actors                 evaluations/s of more and more actors of Ray, one worker each, whose
-                           network takes no processor, only time: what the pool itself costs
+    ray / inline           the same in actors of Ray, which the script starts
+    overlap / alternate    seconds of training for the same number of steps and games, self-play in
+                           processes; below 1, overlap is faster
+    actors                 evaluations/s of 1, 2, 4 ... Ray actors of one worker each, whose network
+                           takes only time and no processor: the cost of the pool itself
 
-Whatever else the machine does disturbs both halves of a pair alike, but not equally.
+Other work on the machine disturbs both halves of a pair, but not equally.
 """
 
 from __future__ import annotations
@@ -63,32 +63,40 @@ INLINE, PROCESS, RAY = (
     )
     for name in ("inline", "process", "ray")
 )
-GAMES = 16  # of each worker that only waits
+GAMES = 16  # games of each worker that only waits
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("settings", nargs="*", help="KEY=VALUE, as for python -m azcore")
     parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=10.0, help="of each half of a pair")
-    parser.add_argument("--generations", type=int, default=4, help="of each run; 0: no runs")
-    parser.add_argument("--actors", type=int, nargs="*", default=[], help="such as 1 2 4 8 16")
-    parser.add_argument("--latency", type=float, default=0.05, help="seconds, of a batch there")
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="seconds of each half of a pair"
+    )
+    parser.add_argument(
+        "--generations", type=int, default=4, help="generations of each run; 0: no runs"
+    )
+    parser.add_argument(
+        "--actors", type=int, nargs="*", default=[], help="numbers of actors, such as 1 2 4 8 16"
+    )
+    parser.add_argument(
+        "--latency", type=float, default=0.05, help="seconds per batch of these actors"
+    )
     options = parser.parse_args()
     settings = options.settings or ["game=go"]
     if options.pairs:
         for backend in (PROCESS, RAY):
             pairs = backends(settings, backend, options.pairs, options.seconds)
-            told(f"{backend.name} / inline", pairs)
+            report(f"{backend.name} / inline", pairs)
     if options.generations:
-        told("overlap / alternate", schedules(settings, options.pairs, options.generations))
+        report("overlap / alternate", schedules(settings, options.pairs, options.generations))
     for actors in options.actors:
         rate = waiting(actors, options.latency, options.seconds)
         most = actors * GAMES / options.latency
         print(f"{actors} actors: {rate:,.0f} evaluations/s, {rate / most:.3f} of {most:,.0f}")
 
 
-def told(what: str, pairs: Sequence[tuple[float, float]]) -> None:
+def report(what: str, pairs: Sequence[tuple[float, float]]) -> None:
     ratios = [first / second for first, second in pairs]
     each = ", ".join(f"{ratio:.3f}" for ratio in ratios)
     print(f"{what}: {statistics.median(ratios):.3f}, the median of {each}", flush=True)
@@ -97,7 +105,7 @@ def told(what: str, pairs: Sequence[tuple[float, float]]) -> None:
 def backends(
     words: Sequence[str], backend: BackendSettings, pairs: int, seconds: float
 ) -> list[tuple[float, float]]:
-    """Evaluations/s of a backend and of threads, in turn."""
+    """Evaluations/s of a backend and of threads, alternately."""
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         config: Any = OmegaConf.to_container(
             hydra.compose("train", overrides=[*words]), resolve=True
@@ -112,7 +120,7 @@ def backends(
         fitted = replace(settings, selfplay=selfplay, backend=backend)
         pool = pool_of_run(fitted, network, settings.selfplay_starts(), print)
         pool.set_weights(NetworkWeights(fitted, network, 0))
-        evaluations_per_s(pool, seconds)  # until games are no longer in step
+        evaluations_per_s(pool, seconds)  # seconds until games are out of step
         return pool
 
     threads = pool_of(INLINE, settings.selfplay.num_games)
@@ -128,11 +136,11 @@ def backends(
 
 
 class WaitingEvaluator(Evaluator):
-    """A network that takes no processor, only time.
+    """A network that takes time but no processor.
 
     Args:
-        settings: of the run whose game it judges.
-        latency: seconds of each call.
+        settings: the run's; they name the game.
+        latency: seconds per call.
     """
 
     def __init__(self, settings: Any, latency: float) -> None:
@@ -153,7 +161,7 @@ class WaitingWeights(Weights):
         return WaitingEvaluator(self.settings, self.latency)
 
     def packed(self) -> bytes:
-        return bytes(10**7)  # as a network of 2.5 million parameters would be
+        return bytes(10**7)  # bytes of a network of 2.5 million parameters
 
 
 @dataclass(frozen=True)
@@ -174,7 +182,7 @@ class WaitingRecipe(Recipe):
 
 
 def waiting(actors: int, latency: float, seconds: float) -> float:
-    """Evaluations/s of so many actors whose network only takes time."""
+    """Evaluations/s of actors whose network only takes time."""
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         config: Any = OmegaConf.to_container(
             hydra.compose("train", overrides=["game=tic_tac_toe"]), resolve=True
@@ -196,7 +204,7 @@ def waiting(actors: int, latency: float, seconds: float) -> float:
 
 
 def schedules(words: Sequence[str], pairs: int, generations: int) -> list[tuple[float, float]]:
-    """Seconds of runs that overlap and of runs that alternate, in turn."""
+    """Seconds of runs with each schedule, alternately."""
     found = []
     for number in range(pairs):
         order = ["overlap", "alternate"] if number % 2 else ["alternate", "overlap"]

@@ -1,14 +1,14 @@
-"""What `command=web` answers with when many play at once.
+"""Measures how fast `command=web` answers many visitors.
 
     python -m azcore command=web web.port=8765 web.open=false &
     python examples/bench_web.py --visitors 20 --simulations 200 --seconds 30
-    python examples/bench_web.py --seconds 120 --run runs/go/TIME    # which goes on meanwhile
+    python examples/bench_web.py --seconds 120 --run runs/go/TIME    # a run that trains meanwhile
 
-Each visitor plays random moves against a checkpoint, as fast as it answers. Printed are the time
-from a click to the picture with the move on it, the time until the engine has answered, simulations
-per second of all visitors together, and the server's memory before, with and after them. With a run
-beside it, its evaluations/s before, with and after them: the visitors' own work, in this program,
-takes its part of the machine too.
+Each visitor plays random moves against a checkpoint, as fast as it answers. The script prints the
+time from a click to the picture that shows the move, the time until the engine's answer, the
+simulations/s of all visitors together, and the server's memory before, with and after them. With
+`--run` it also prints that run's evaluations/s before, with and after them. The visitors' own work
+in this program takes part of the machine, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from websockets.sync.client import connect
 
 
 class Visitor(threading.Thread):
-    """One page that plays games until a time."""
+    """One page, which plays games until a given time."""
 
     def __init__(self, place: str, player: str, simulations: int, until: float, seed: int) -> None:
         super().__init__(daemon=True)
@@ -62,7 +62,7 @@ class Visitor(threading.Thread):
         while True:
             message: dict[str, Any] = json.loads(socket.recv(timeout=120))
             if message["what"] == "error":
-                raise RuntimeError(message["says"])
+                raise RuntimeError(message["message"])
             if message["what"] == "thought":
                 last = message["simulations"]
             if message["what"] == "position":
@@ -70,8 +70,8 @@ class Visitor(threading.Thread):
                 return message
 
 
-class Beside(threading.Thread):
-    """Notes when a run has written a row of its table, and how many evaluations it had made."""
+class RunWatcher(threading.Thread):
+    """Records when a run writes a row of its table, and its evaluations until then."""
 
     def __init__(self, run: Path) -> None:
         super().__init__(daemon=True)
@@ -110,7 +110,7 @@ def server_on(port: int) -> Path:
             continue
         if any(f"socket:[{inode}]" in links for inode in inodes):
             return folder
-    raise SystemExit(f"nothing of yours listens on port {port}")
+    raise SystemExit(f"no process of yours listens on port {port}")
 
 
 def memory_of(server: Path) -> float:
@@ -119,7 +119,7 @@ def memory_of(server: Path) -> float:
 
 
 def processor_of(server: Path) -> float:
-    """Seconds that its threads have used."""
+    """Seconds of processor time that a process has used."""
     fields = (server / "stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--player", default="pretrained/go9")
     parser.add_argument("--port", type=int, default=8765)
-    parser.add_argument("--run", type=Path, help="a run that goes on on the same machine")
+    parser.add_argument("--run", type=Path, help="a run that trains on the same machine")
     options = parser.parse_args()
     place = f"127.0.0.1:{options.port}"
     warm = Visitor(place, options.player, options.simulations, time.perf_counter() + 3, 0)
@@ -139,10 +139,10 @@ def main() -> None:
     warm.join()
     time.sleep(1)
     server = server_on(options.port)
-    beside = None if options.run is None else Beside(options.run)
+    watcher = None if options.run is None else RunWatcher(options.run)
     alone = time.perf_counter()
-    if beside is not None:
-        beside.start()
+    if watcher is not None:
+        watcher.start()
         time.sleep(options.seconds / 2)
     before = memory_of(server)
     began, own, its = time.perf_counter(), time.process_time(), processor_of(server)
@@ -169,13 +169,13 @@ def main() -> None:
         middle, high = np.percentile(found, [50, 95])
         print(f"{name}: median {middle:.0f} ms, 95 % below {high:.0f} ms")
     print(f"{thought / options.seconds:,.0f} simulations/s in the trees that moved")
-    if beside is not None:
+    if watcher is not None:
         time.sleep(options.seconds / 2)
         times = ((alone, began), (began, left), (left, time.perf_counter()))
-        first, amidst, last = (beside.rate(*period) for period in times)
-        rates = f"{first:,.0f} before, {amidst:,.0f} with them, {last:,.0f} after"
+        first, during, last = (watcher.rate(*period) for period in times)
+        rates = f"{first:,.0f} before, {during:,.0f} with them, {last:,.0f} after"
         print(f"evaluations/s of the run: {rates}")
-        print(f"the run lost {1 - 2 * amidst / (first + last):.0%}")
+        print(f"the run lost {1 - 2 * during / (first + last):.0%}")
     print(f"of the processors' time the page took {its:.1%}, the visitors {own:.1%}")
     after = memory_of(server)
     print(f"memory {before:.0f} MB before, {amid:.0f} MB with them, {after:.0f} MB after")

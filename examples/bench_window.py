@@ -1,19 +1,19 @@
-"""What the replay window takes in memory, on disk and in time, in memory and on disk, in pairs.
+"""Measures a replay window's memory, disk space and time, in memory and on disk, in pairs.
 
     python examples/bench_window.py                    # 20,000 games of chess
-    python examples/bench_window.py --games 1000000    # as scale=paper has it: some minutes
+    python examples/bench_window.py --games 1000000    # as with scale=paper; some minutes
     python examples/bench_window.py --game go --folder /mnt/fast
 
 Games are random and legal, with up to --targets actions in the policy target of each ply; a few
-hundred different ones are repeated under new numbers. Printed are:
+hundred different ones repeat under new numbers. The script prints:
 
     fill             games/s that enter the window, without reading them from a file
-    resume           games/s that are read from records.azg, checked and enter it
-    memory           what the process holds by itself (RssAnon) beyond what it held before, and the
-                     pages of files that the system keeps mapped for it (RssFile), which it gives up
-                     whenever something else needs the memory
+    resume           games/s that it reads from records.azg, checks and adds
+    memory           the process's own memory (RssAnon) beyond what it had before, and the file
+                     pages that the system maps for it (RssFile) and evicts when something else
+                     needs the memory
     batch            time to draw a batch, and on disk / in memory: the median of pairs
-    cold             the same after the system has given up all pages of the window
+    cold             the same after the system has evicted all pages of the window
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ from azcore.storage.replay import ReplayBuffer
 
 DIFFERENT = 300
 AT_ONCE = 1000
-WARM = 3  # batches that do not count
+WARM = 3  # batches to warm up
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--game", default="chess", help="with the settings that it comes with")
+    parser.add_argument("--game", default="chess", help="a game, with its default settings")
     parser.add_argument("--games", type=int, default=20_000)
-    parser.add_argument("--plies", type=int, default=80, help="of a game, at most")
+    parser.add_argument("--plies", type=int, default=80, help="largest number of plies of a game")
     parser.add_argument(
-        "--targets", type=int, default=30, help="actions in a policy target, at most"
+        "--targets", type=int, default=30, help="largest number of actions in a policy target"
     )
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument(
-        "--only", choices=("memory", "disk"), help="without the other half of pairs"
+        "--only", choices=("memory", "disk"), help="measure only this half of the pairs"
     )
     parser.add_argument(
-        "--most", type=int, help="MB that the process may hold by itself, or it ends"
+        "--most", type=int, help="MB of the process's own memory; beyond that it ends"
     )
     options = parser.parse_args()
     game = azcore.make(options.game)
@@ -123,7 +123,7 @@ def main() -> None:
 
 
 def random_games(game: Game, count: int, plies: int, targets: int) -> list[GameRecord]:
-    """Legal games of random moves, of at most so many plies; those cut short are resigned."""
+    """Random legal games of at most `plies` plies; one that is cut short counts as resigned."""
     rng = np.random.default_rng(1)
     made = []
     for index in range(count):
@@ -164,20 +164,20 @@ def random_games(game: Game, count: int, plies: int, targets: int) -> list[GameR
 
 
 def numbered(records: list[GameRecord], count: int) -> Iterator[GameRecord]:
-    """So many games, the same ones again and again under new numbers."""
+    """The first `count` games of an endless repetition, under new numbers."""
     for index in range(count):
         yield replace(records[index % len(records)], game_index=index, weights_version=index)
 
 
 def seconds_of_batch(window: ReplayBuffer, size: int, seed: int) -> tuple[float, float]:
-    """Of the clock, and of a processor."""
+    """Seconds of wall time and of processor time."""
     clock, processor = time.perf_counter(), time.process_time()
     window.sample(size, np.random.default_rng(seed))
     return time.perf_counter() - clock, time.process_time() - processor
 
 
 def resident() -> tuple[float, float]:
-    """MB that this process holds by itself, and of files."""
+    """MB of this process's own memory, and of file pages."""
     lines = Path("/proc/self/status").read_text().splitlines()
     values = dict(line.split(":", 1) for line in lines)
     own, files = (int(values[name].split()[0]) for name in ("RssAnon", "RssFile"))
@@ -185,7 +185,7 @@ def resident() -> tuple[float, float]:
 
 
 def give_up_pages(window: ReplayBuffer) -> None:
-    """Have the system write all pages of a window on disk and forget them."""
+    """Make the system write all pages of a window to disk and evict them."""
     for ring in (window._games, window._headers, window._plies, window._named):
         mapped = memoryview(ring.room.base).obj  # type: ignore[arg-type]
         assert isinstance(mapped, mmap.mmap)
@@ -198,7 +198,7 @@ def give_up_pages(window: ReplayBuffer) -> None:
 
 
 def read_back(game: Game, records: list[GameRecord], games: int, folder: Path) -> None:
-    """What a resume does: read the window's games from disk, and check and keep them."""
+    """Do what a resume does: read the window's games from disk, check them and add them."""
     games = min(games, 20_000)
     with tempfile.TemporaryDirectory(dir=folder) as place:
         file = GameFile(Path(place, "records.azg"))
@@ -207,7 +207,9 @@ def read_back(game: Game, records: list[GameRecord], games: int, folder: Path) -
             file.append(some)
         size = file.size()
         window = ReplayBuffer(game=game, window_games=games, augment=False, folder=folder)
-        window.extend(Referee(game).read(file))  # the second time all is compiled and in memory
+        window.extend(
+            Referee(game).read(file)
+        )  # the second time everything is compiled and in memory
         clock, processor = time.perf_counter(), time.process_time()
         window.extend(Referee(game).read(file))
         rates = games / (time.perf_counter() - clock), games / (time.process_time() - processor)

@@ -1,13 +1,13 @@
-"""The first hour of a researcher, as a script: what they type, how long it takes, what they see.
+"""A researcher's first hour as a script: what they type, how long it takes, what they see.
 
     python examples/first_hour.py                      # a quarter of an hour on two cores
     python examples/first_hour.py --games go --seconds 60
 
-Each game is trained for `--seconds` by the plain command. The table has the seconds from the
-command to the first line, the first generation, the first rating and the end, beside the time
-asked for. Then follow a run that is interrupted and resumed, wrong words, a sweep, the list of
-runs, a match, an engine and a report. The status is 1 if anything is not as promised: a run may
-take 10 % or 10 s longer than asked.
+The plain command trains each game for `--seconds`. The table has the requested time, and the
+seconds from the command to the first line, the first generation, the first rating and the end. Then
+the script interrupts and resumes a run, passes wrong arguments, runs a sweep, lists runs, plays a
+match, starts an engine and writes a report. It exits with status 1 if azcore breaks a promise. A
+run may take 10 % or 10 s longer than requested.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import time
 from pathlib import Path
 
 AZCORE = [sys.executable, "-m", "azcore"]
-SILENCE = 35.0  # seconds without a line, at most; a line each 30 s is promised
+SILENCE = 35.0  # most seconds without a line; azcore promises one every 30 s
 
 
 class Hour:
-    """Runs commands in a folder, and counts what was not as promised.
+    """Runs commands in a folder, and counts broken promises.
 
     Args:
-        folder: where runs are written.
+        folder: the folder of the runs.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,7 +42,7 @@ class Hour:
         print(f"{'kept  ' if is_kept else 'BROKEN'}  {what}  {found}", flush=True)
 
     def run(self, *words: str, status: int = 0, wanted: str = "", typed: str = "") -> None:
-        """Run a command to its end, which must print `wanted` and end with `status`."""
+        """Run a command, which must print `wanted` and exit with `status`."""
         began = time.monotonic()
         done = subprocess.run(
             [*AZCORE, *words], cwd=self.folder, input=typed, capture_output=True, text=True
@@ -55,7 +55,7 @@ class Hour:
         self.expect(f"azcore {' '.join(words)}", is_kept, seconds)
 
     def train(self, game: str, seconds: int) -> dict[str, float]:
-        """Train by the plain command; the seconds from its start to each of its stages."""
+        """Train by the plain command; return the seconds from its start to each stage."""
         minutes, rest = divmod(seconds, 60)
         words = [f"game={game}", f"trainer.max_time=00:00:{minutes:02}:{rest:02}", "log=json"]
         began = last = time.monotonic()
@@ -79,14 +79,14 @@ class Hour:
         self.expect(f"{game} ends with status 0", process.returncode == 0, process.returncode)
         self.expect(f"{game} prints a line each 30 s", silence < SILENCE, f"{silence:.0f} s")
         self.expect(f"{game} learns", "generation" in reached)
-        is_kept = "rating" in reached or is_explained  # a tenth of the time may be too little
+        is_kept = "rating" in reached or is_explained  # a tenth of the time may be too short
         self.expect(f"{game} is rated, or the run states why not", is_kept)
         late = reached["end"] - seconds
         self.expect(f"{game} ends in time", late < max(10.0, 0.1 * seconds), f"{late:+.0f} s")
         return reached
 
     def interrupt(self) -> None:
-        """Ctrl-C after the first generation; the same words and `resume=latest` resume."""
+        """Press Ctrl-C after the first generation, then resume by `resume=latest`."""
         words = ["game=tic_tac_toe", "scale=smoke", "trainer.max_steps=100000", "run_dir=stopped"]
         with subprocess.Popen(
             [*AZCORE, *words], cwd=self.folder, stdout=subprocess.PIPE, text=True

@@ -1,16 +1,15 @@
-"""Whether a run of `scale=paper` keeps its memory: an hour of it, with a network that takes time.
+"""Measures for an hour whether the memory of a `scale=paper` run stays constant.
 
     python examples/hold_memory.py                           # an hour of Go 19x19
     python examples/hold_memory.py --minutes 5 game=chess
 
-The network that plays takes no processor, only the time of a batch on a fast device, and knows
-nothing. The one that learns is small, searches are short and generations too, so that games, steps,
-checkpoints and the window on disk come many times as often as they would on a laptop. All else is
-`scale=paper`: a window of a million games on disk, batches of 4,096 positions.
+The network that plays is random and takes no processor, only the time of a batch on a fast device.
+The one that learns is small, and searches and generations are short, so that games, steps and
+checkpoints come many times as often as they would on a laptop. Everything else is `scale=paper`: a
+window of a million games on disk, batches of 4,096 positions.
 
-The memory of the process's own (RssAnon of Linux) is read every ten seconds, and a line about it is
-printed every minute. What the system keeps of files besides is not counted, since it can be had
-back.
+The script reads the process's own memory (RssAnon of Linux) every ten seconds, and prints a line
+every minute. It does not count file pages, which the system can evict.
 """
 
 from __future__ import annotations
@@ -53,14 +52,14 @@ AS_IF_LARGE = [
 
 
 class SimulatedDevice(backends.Backend):
-    """Evaluates after the time that a fast device takes."""
+    """A backend whose evaluators take the time of a fast device."""
 
     def evaluator(self, network: Any, conditions: backends.Conditions) -> Evaluator:
         return TimedEvaluator(conditions.game)
 
 
 class TimedEvaluator(Evaluator):
-    """Says something else of each position, at once for a whole batch, and takes time for it."""
+    """Evaluates positions differently from each other, and takes a given time per batch."""
 
     latency = 0.0  # seconds
 
@@ -75,14 +74,14 @@ class TimedEvaluator(Evaluator):
 
 
 def own_memory() -> float:
-    """MB that belong to this process alone."""
+    """MB of this process's own memory."""
     found = re.search(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1]) / 1000
 
 
 def watch(run: Path, seconds: float, done: threading.Event) -> list[tuple[float, float]]:
-    """Minutes since the beginning and MB, printed as they come."""
+    """Minutes since the start and MB, printed as they arrive."""
     seen: list[tuple[float, float]] = []
     began = time.monotonic()
     while not done.wait(10.0) and time.monotonic() - began < seconds + 600:
@@ -99,8 +98,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("settings", nargs="*", help="KEY=VALUE, as for python -m azcore")
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--folder", help="for the run; default: one that is removed")
-    parser.add_argument("--latency", type=float, default=0.0128, help="seconds of a batch")
+    parser.add_argument("--folder", help="the run's folder; default: a temporary one")
+    parser.add_argument("--latency", type=float, default=0.0128, help="seconds per batch")
     options = parser.parse_args()
     TimedEvaluator.latency = options.latency
     words = [word for word in options.settings if word.startswith("game=")] or ["game=go"]

@@ -1,4 +1,4 @@
-"""Matches between neighbouring levels of the page: the table in docs/experiments.md, and claims.
+"""Plays matches between neighbouring levels of the page, for the table in docs/experiments.md.
 
 python examples/match_levels.py pretrained/go9                # a network
 python examples/match_levels.py tic_tac_toe --games 100       # a game, without a network
@@ -27,7 +27,7 @@ OPENING_PLIES = 2  # random moves, so that games differ
 
 
 def player(name: str, has_network: bool, own: Loaded, search: SearchSettings) -> SearchPlayer:
-    """A level as the page plays it."""
+    """A player at one of the page's levels."""
     way = level(name, has_network)
     return SearchPlayer(
         game=own.game,
@@ -42,8 +42,10 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("player", help="a checkpoint, or the name of a game")
     asked.add_argument("--levels", nargs="+", default=list(LEVELS), choices=list(LEVELS))
-    asked.add_argument("--games", type=int, default=40, help="of each match")
-    asked.add_argument("--table", type=Path, help="add the results to this table of claims")
+    asked.add_argument("--games", type=int, default=40, help="games per match")
+    asked.add_argument(
+        "--table", type=Path, help="add the results to this table, which the page shows"
+    )
     given = asked.parse_args()
     is_game = given.player in installed_games()
     config = azcore.compose("command=web", *([f"game={given.player}"] if is_game else []))

@@ -1,4 +1,4 @@
-"""How far one driver goes towards AlphaZero's size, by thousands of simulated actors.
+"""Simulates how many actors of a run of AlphaZero's size one driver can serve.
 
     python examples/simulate_paper.py                    # 50 to 5,000 actors, rounds of 16 waves
     python examples/simulate_paper.py --waves 160        # as selfplay.round_waves=160
@@ -6,16 +6,16 @@
 
 AlphaZero's chess run (Silver 2018): 44 million games and 700,000 steps of 4,096 positions in 9
 hours, by 5,000 generators that searched a move of 800 simulations in 40 ms (arXiv:1712.01815, table
-S3). Here an actor is a network that takes a stated time a batch and no processor.
+S3). Here an actor is a network that takes a given time per batch and no processor.
 
-What the run's own process does is azcore's code and is measured first, in seconds of processor
-time on this machine, so that what else runs here matters less: the pool with that many members,
-Ray's calls if it is installed, records pickled and written with a sync of the disk, the window, the
-batches, the games in play, the weights of the paper's network. Then events are simulated: rounds
-end at the actors, travel to the driver, are taken there in the order in which they arrive, and the
-next rounds begin, as `schedule=overlap` has it; all stand still while newer weights go out.
+The script first measures azcore's own code in the run's process, in seconds of processor time, so
+that other work on this machine matters less: the pool with that many members, Ray's calls if it is
+installed, pickling records and writing them with a sync of the disk, the window, the batches, the
+games in play, and the weights of the paper's network. It then simulates events: rounds end at the
+actors and travel to the driver, which handles them in order of arrival and begins the next rounds,
+as with `schedule=overlap`. All actors are idle while newer weights go out.
 
-The table tells how busy each part is. The first to reach 1 is the one to mend.
+The table shows how busy each part is. The first to reach 1 is the bottleneck.
 """
 
 from __future__ import annotations
@@ -62,28 +62,28 @@ from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame
 from azcore.storage.replay import ReplayBuffer
 
-CORE = "driver's Python"  # parts of the table, each 1 if it is always busy
+CORE = "driver's Python"  # parts of the table; 1: always busy
 PARTS = (CORE, "Ray's threads", "disk", "link in", "link out", "batches", "learner", "actors")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """What is stated: a run of AlphaZero's size, and the machines around the driver."""
+    """The assumptions: a run of AlphaZero's size, and the machines around the driver."""
 
     actors: int = 5000
-    games_at_once: int = 256  # of an actor, one leaf of each in a batch
-    latency: float = 0.0128  # seconds a batch: 20,000 evaluations/s, a move of 800 in 40 ms
-    waves: int = 16  # of a round
+    games_at_once: int = 256  # per actor; a batch has one leaf of each
+    latency: float = 0.0128  # seconds per batch: 20,000 evaluations/s, a move of 800 in 40 ms
+    waves: int = 16  # per round
     simulations: int = 800
     plies: int = 92  # 44 M games in 9 h by 5,000 at 40 ms a move
     batch_size: int = 4096
     step_seconds: float = 9 * 3600 / 700_000
-    steps: int = 1000  # of a generation
-    games: int = 62_857  # of a generation, 44 M in all
-    gigabits: float = 25.0  # a second, of the driver's link each way
-    delay: float = 0.0002  # seconds, from machine to machine
+    steps: int = 1000  # per generation
+    games: int = 62_857  # per generation, 44 M in total
+    gigabits: float = 25.0  # per second and direction, the driver's link
+    delay: float = 0.0002  # seconds from machine to machine
     disk: float = 1e9  # bytes/s
-    node: int = 8  # actors of a machine
+    node: int = 8  # actors per machine
     broadcast: str = "tree"  # or star: the driver sends to each node itself
 
     @property
@@ -98,22 +98,22 @@ class Paper:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What the driver's parts take: seconds of processor time, or bytes."""
+    """The cost of the driver's parts: seconds of processor time, or bytes."""
 
-    round: float  # to ask for a round and take its answer, in Python
+    round: float  # to request a round and handle its answer, in Python
     ray: float  # the same in Ray's own threads, which other cores can run
-    unpickle: float  # a record that arrives
-    encode: float  # a record, for the disk
-    extend: float  # a game that enters the window
-    batch: float  # 4,096 positions
-    state: float  # a game in play that goes back and forth at new weights
-    pack: float  # weights
-    sync: float  # of the disk, wall time
-    answer_bytes: int  # of a round without games
-    record_bytes: int  # pickled
-    frame_bytes: int  # on disk
-    window_bytes: int  # of a game in the window
-    state_bytes: int  # of a game in play, pickled
+    unpickle: float  # per received record
+    encode: float  # per record, for the disk
+    extend: float  # per game that enters the window
+    batch: float  # per 4,096 positions
+    state: float  # per game in play, to and fro with new weights
+    pack: float  # the weights
+    sync: float  # to sync the disk, wall time
+    answer_bytes: int  # per round without games
+    record_bytes: int  # per pickled record
+    frame_bytes: int  # per record on disk
+    window_bytes: int  # per game in the window
+    state_bytes: int  # per pickled game in play
     weight_bytes: int
 
 
@@ -122,12 +122,12 @@ class Measured:
 
 @dataclass
 class Outcome:
-    """What a simulated run did after its first generation."""
+    """The results of a simulated run after its first generation."""
 
     seconds: float = 0.0
     games: int = 0
     rounds: int = 0
-    still: float = 0.0  # seconds in which all stood still for newer weights
+    still: float = 0.0  # seconds in which all actors waited for newer weights
     busy: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))  # seconds
     lags: list[float] = field(default_factory=list)  # steps, of the weights of each ended game
 
@@ -148,9 +148,9 @@ class Simulation:
     """Actors, links, a driver and a learner; time is in seconds.
 
     Args:
-        paper: what is stated.
-        parts: what was measured.
-        seed: of the times that rounds take.
+        paper: the assumptions.
+        parts: the measurements.
+        seed: for the durations of rounds.
     """
 
     def __init__(self, paper: Paper, parts: Measured, seed: int = 1) -> None:
@@ -159,25 +159,25 @@ class Simulation:
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._numbered = 0
         self._now = 0.0
-        self._ripe = [self._random.random() for _ in range(paper.actors)]  # games, of each actor
+        self._ripe = [self._random.random() for _ in range(paper.actors)]  # games of each actor
         self._link_free = self._ray_free = 0.0
         self._answers: list[tuple[int, int]] = []  # at the driver: actor, games
         self._is_at_work = False
         self._idle = list(range(paper.actors))
         self._running = 0
         self._made = 0  # games on disk
-        self._allowed = 0  # until so many
+        self._allowed = 0  # the number to reach
         self._in_window = 0
         self._rests = True
         self._when_still: Callable[[], None] | None = None
         self._generation = -1
-        self._weights_at = 0.0  # steps behind the weights that play
+        self._weights_at = 0.0  # steps since the weights that play
         self._steps_began, self._steps_before = 0.0, 0.0
         self._still_since = 0.0
         self.outcome = Outcome()
 
     def run(self, generations: int) -> Outcome:
-        """So many generations after the first, which has no games to begin with."""
+        """Simulate generations; the first does not count, since it begins without games."""
         self._last = generations
         self._is_over = False
         self._begin_generation()
@@ -224,7 +224,7 @@ class Simulation:
             self._take_answers()
 
     def _take_answers(self) -> None:
-        """All that are there: their games are synced to disk together, then next rounds begin."""
+        """Handle all arrived rounds: sync their games to disk, then begin the next rounds."""
         taken, self._answers = self._answers, []
         games = sum(count for _, count in taken)
         parts = self.parts
@@ -250,7 +250,7 @@ class Simulation:
     # -- generations ------------------------------------------------------------------------------
 
     def _step(self) -> float:
-        """Steps that the learner has taken."""
+        """The steps that the learner has taken."""
         seconds = max(0.0, self._now - self._steps_began)
         return min(self._steps_before + seconds / self._step_takes, self._steps_end)
 
@@ -263,7 +263,7 @@ class Simulation:
         return (self._generation + 1.0) * self.paper.steps
 
     def _begin_generation(self) -> None:
-        """The learner has taken its steps: rest, then let newer weights play."""
+        """The learner has taken its steps: pause all actors, then let newer weights play."""
         self._generation += 1
         if self._generation == 1:
             self.outcome, self._began = Outcome(), self._now
@@ -286,7 +286,7 @@ class Simulation:
             then()
 
     def _play_first(self) -> None:
-        """Games that the generation needs and does not have yet are waited for."""
+        """Wait for the games that the generation still needs."""
         wanted = (self._generation + 1) * self.paper.games
         self._weights_at = self._steps_before
         ready = self._now + self._new_weights()
@@ -315,7 +315,7 @@ class Simulation:
         self._begin_rounds()
 
     def _new_weights(self) -> float:
-        """Seconds until all actors have them; the driver first gets all games in play."""
+        """Seconds until all actors have the weights; the driver first gets all games in play."""
         paper, parts = self.paper, self.parts
         in_play = paper.actors * paper.games_at_once
         arrive = self._work("link in", in_play * parts.state_bytes / paper.bytes_per_s)
@@ -325,10 +325,10 @@ class Simulation:
         once = parts.weight_bytes / paper.bytes_per_s
         if paper.broadcast == "star":
             sent = self._work("link out", nodes * once)
-        else:  # each node that has them sends them on to another
+        else:  # each node that has the weights sends them to another
             sent = nodes.bit_length() * once
             self._work("link out", sent)
-        # All searches begin again, a quarter of them after another: see `Worker._search_again`.
+        # All searches restart, a quarter of them at a time: see `Worker._search_again`.
         lost = paper.rate * paper.latency * paper.simulations * (1 / 2 + 3 / 8)
         self._ripe = [ripe - lost for ripe in self._ripe]
         return max(arrive, taken) + packed + sent
@@ -338,7 +338,7 @@ class Simulation:
 
 
 def processor_seconds(do: Callable[[], Any], times: int = 5) -> float:
-    """Of this thread, the median; once more before, to compile."""
+    """The median processor time of a call on this thread, after one call to compile."""
     do()
     took = []
     for _ in range(times):
@@ -349,7 +349,7 @@ def processor_seconds(do: Callable[[], Any], times: int = 5) -> float:
 
 
 def made_up_games(game: Game, plies: int, count: int) -> list[GameRecord]:
-    """Games of random play, which end by resignation; all legal actions have visits."""
+    """Random games that end by resignation; all legal actions have visits."""
     rng = np.random.default_rng(1)
     records = []
     while len(records) < count:
@@ -389,7 +389,7 @@ def made_up_games(game: Game, plies: int, count: int) -> list[GameRecord]:
 
 
 def in_play(record: GameRecord) -> dict[str, Any]:
-    """A game as `Worker.state_dict` has it, halfway."""
+    """A game halfway through, as in `Worker.state_dict`."""
     plies = len(record) // 2
     bounds = record.visit_offsets[: plies + 1].tolist()
     actions, counts = record.visit_actions.tolist(), record.visit_counts.tolist()
@@ -408,7 +408,7 @@ def in_play(record: GameRecord) -> dict[str, Any]:
 
 
 class LatentChannel(Channel):
-    """A channel to a member that takes time and nothing else."""
+    """A channel to a member that only takes time."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock, self._seconds = clock, seconds
@@ -434,7 +434,7 @@ class LatentChannel(Channel):
 
 
 class Clock:
-    """Answers when their time has come, on a thread whose own processor time is known."""
+    """Send answers when they are due, on a thread whose processor time is measured."""
 
     def __init__(self) -> None:
         self._due: list[tuple[float, int, queue.SimpleQueue[Answer | None], Answer]] = []
@@ -463,11 +463,11 @@ class Clock:
 
 
 class LatentLauncher(Launcher):
-    """Starts members that take time, and nobody in them.
+    """Starts members that only take time.
 
     Args:
-        members: how many.
-        seconds: of each round.
+        members: their number.
+        seconds: per round.
     """
 
     called = "member"
@@ -486,7 +486,7 @@ class LatentLauncher(Launcher):
 
 
 def latent_pool(members: int, seconds: float) -> RemotePool:
-    """azcore's pool of such members."""
+    """azcore's pool with such members."""
     settings: Any = SimpleNamespace(shares=lambda: [1] * members, resignation=False)
     game: Any = None
     return RemotePool(
@@ -510,19 +510,19 @@ class NoWeights(Weights):
 
 
 def python_seconds() -> float:
-    """Processor time of the threads that run Python, ever."""
+    """Processor time that the threads running Python have used so far."""
     total = 0
     for thread in threading.enumerate():
         try:
             told = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text()
-        except OSError:  # it has just ended
+        except OSError:  # the thread has just ended
             continue
         total += int(told.split()[0])
     return total / 1e9
 
 
 def measured_rounds(pool: RemotePool, seconds: float) -> tuple[float, float, float]:
-    """Seconds of a round, in threads of Python and in others; and rounds/s."""
+    """Seconds per round, in Python's threads and in others, and rounds/s."""
     count, begin = 0, pool.begin_round
 
     def counted(worker: int) -> Any:
@@ -537,7 +537,7 @@ def measured_rounds(pool: RemotePool, seconds: float) -> tuple[float, float, flo
     with closing(source):
         with source.at_rest():
             source.play_on(Amount(1, 1))
-        time.sleep(seconds / 2)  # until rounds are no longer in step
+        time.sleep(seconds / 2)  # until rounds are out of step
         clock = getattr(pool._slots.launcher, "clock", None)
 
         def used() -> tuple[float, float]:
@@ -553,7 +553,7 @@ def measured_rounds(pool: RemotePool, seconds: float) -> tuple[float, float, flo
 
 
 class NoActor:
-    """In place of an `Actor`: rounds that end at once."""
+    """Replaces an `Actor`: its rounds end at once."""
 
     def play_round(self, worker: int) -> list[GameRecord]:
         return []
@@ -627,15 +627,15 @@ def measured(
     """Measure all parts of the driver.
 
     Args:
-        paper: its length of a game, and its batch.
-        game: what is played.
-        games: how many the measurements use.
-        window_games: those that batches are drawn from, more than a processor's caches hold.
-        members: of the pool whose rounds are measured.
-        seconds: of measuring rounds.
-        round_seconds: of each round of that pool.
-        ray: whether to add what Ray's calls take.
-        network: blocks and channels.
+        paper: the length of a game, and the batch size.
+        game: the game.
+        games: the number of games to measure with.
+        window_games: the games in the window, more than fit into a processor's caches.
+        members: the size of the pool to measure.
+        seconds: how long to measure rounds.
+        round_seconds: the duration of its rounds.
+        ray: whether to add the cost of Ray's calls.
+        network: its blocks and channels.
     """
     rules = azcore.make(game)
     records = made_up_games(rules, paper.plies, games)
@@ -670,7 +670,7 @@ def measured(
         state=processor_seconds(lambda: [pickle.loads(one) for one in answers]) / games,
         pack=processor_seconds(weights, 3),
         sync=statistics.median(waits),
-        answer_bytes=len(empty) + 200,  # and what Ray says about it, a guess
+        answer_bytes=len(empty) + 200,  # and an estimate of Ray's own data
         record_bytes=sum(map(len, pickled)) // games,
         frame_bytes=sum(map(len, frames)) // games,
         window_bytes=window.bytes_held // len(window),
@@ -680,7 +680,7 @@ def measured(
 
 
 def packed_weights(game: str, blocks: int, channels: int) -> Callable[[], bytes]:
-    """What `NetworkWeights.packed` does for a network of this size."""
+    """Pack random weights of a network of this size, as `NetworkWeights.packed` does."""
     words = [f"game={game}", "scale=paper", f"network.blocks={blocks}"]
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         config: Any = OmegaConf.to_container(
@@ -696,7 +696,7 @@ def packed_weights(game: str, blocks: int, channels: int) -> Callable[[], bytes]
 
 
 def most_taken(paper: Paper, parts: Measured) -> float:
-    """Games/s at which the driver would do nothing but take rounds, by arithmetic."""
+    """Games/s at which handling rounds would take all of the driver's time."""
     rounds = 1 / (paper.rate * paper.waves * paper.latency)  # for a game
     game = parts.unpickle + parts.encode + parts.extend
     return 1 / max(rounds * parts.ray, rounds * parts.round + game)
@@ -704,8 +704,8 @@ def most_taken(paper: Paper, parts: Measured) -> float:
 
 def table(outcomes: Sequence[tuple[Paper, Outcome]], parts: Measured) -> str:
     """A row for each size."""
-    head = ["actors", "games/s they could", "driver could take", "games/s made", "of the paper's"]
-    head += [*PARTS, "stand still", "lag, steps", "fullest"]
+    head = ["actors", "games/s possible", "driver's limit", "games/s reached", "of the paper's"]
+    head += [*PARTS, "all idle", "lag, steps", "fullest"]
     rows = [head]
     for paper, outcome in outcomes:
         row = [f"{paper.actors:,}", f"{paper.actors * paper.rate:,.1f}"]
@@ -722,8 +722,8 @@ def table(outcomes: Sequence[tuple[Paper, Outcome]], parts: Measured) -> str:
     )
 
 
-def told(parts: Measured) -> str:
-    """What was measured, in words."""
+def describe(parts: Measured) -> str:
+    """Describe the measurements."""
     lines = ["measured here, of one core:"]
     for name, value in asdict(parts).items():
         amount = f"{value:,} bytes" if name.endswith("bytes") else f"{value * 1e6:,.1f} us"
@@ -734,12 +734,14 @@ def told(parts: Measured) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--actors", type=int, nargs="*", default=[50, 500, 1000, 5000])
-    parser.add_argument("--waves", type=int, nargs="*", default=[16], help="of a round")
-    parser.add_argument("--generations", type=int, default=2, help="simulated, after the first")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of measuring rounds")
+    parser.add_argument("--waves", type=int, nargs="*", default=[16], help="waves per round")
+    parser.add_argument(
+        "--generations", type=int, default=2, help="generations to simulate after the first"
+    )
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds to measure rounds")
     parser.add_argument("--game", default="chess")
-    parser.add_argument("--save", type=Path, help="a file for what was measured")
-    parser.add_argument("--load", type=Path, help="such a file, instead of measuring")
+    parser.add_argument("--save", type=Path, help="write the measurements to this file")
+    parser.add_argument("--load", type=Path, help="read the measurements from such a file")
     stated = Paper()
     for name in ("games_at_once", "latency", "gigabits", "plies", "broadcast"):
         value = getattr(stated, name)
@@ -759,7 +761,7 @@ def main() -> None:
         parts = measured(stated, game=options.game, seconds=options.seconds, ray=ray)
     if options.save:
         options.save.write_text(json.dumps(asdict(parts)))
-    print(told(parts), flush=True)
+    print(describe(parts), flush=True)
     games, in_play = 1_000_000, stated.games_at_once * max(options.actors)
     print(
         f"memory of the driver: {games * parts.window_bytes / 1e9:,.1f} GB for a window of "

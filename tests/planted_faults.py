@@ -342,8 +342,8 @@ FAULTS = [
     Fault(
         "Pretraining comparison",
         "azcore/algorithms/supervised.py",
-        "GivenGames(games.learned,",
-        "GivenGames(games.learned + games.held_out,",
+        "ImportedGames(games.learned,",
+        "ImportedGames(games.learned + games.held_out,",
     ),
     Fault(
         "Tuning",
@@ -731,7 +731,7 @@ FAULTS = [
     ),
     Fault(
         "Forced wins at leaves",
-        "azcore/game/decided.py",
+        "azcore/game/exhaustive_search.py",
         "value = NO if line.attacks[depth] or line.num_legal[depth] == 0 else YES",
         "value = NO",
     ),
@@ -1119,7 +1119,7 @@ WIRING = [
     ),
     Fault(
         "the page plays old weights of a run that goes on",
-        "azcore/web/shelf.py",
+        "azcore/web/players.py",
         'if entry.group != "runs":',
         "if True:",
         ("tests/web/test_room.py",),
@@ -1127,8 +1127,8 @@ WIRING = [
     Fault(
         "a room closes before its order is done",
         "azcore/web/app.py",
-        "await asyncio.shield(do(order))",
-        "await do(order)",
+        "await asyncio.shield(do(request))",
+        "await do(request)",
         ("tests/web/test_room.py",),
     ),
     Fault(
@@ -1443,7 +1443,7 @@ WIRING = [
     ),
     Fault(
         "imported games are won by whoever lost",
-        "azcore/storage/given_records.py",
+        "azcore/storage/imported_records.py",
         "outcome = stated if outcome is None else outcome",
         "outcome = -stated if outcome is None and stated else outcome",
         ("tests/commands/test_import.py",),
@@ -1624,7 +1624,7 @@ WIRING = [
         ("tests/storage/test_starts.py",),
     ),
     Fault(
-        "a word that is no move is taken for one",
+        "a word that is not a move is taken for one",
         "games/chess/pgn.py",
         "if SAN.fullmatch(plain):",
         "if plain := plain[-2:]:",

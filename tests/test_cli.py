@@ -312,7 +312,7 @@ WRONG = [  # a command, what it has no use for, and what it says to that
         "+trainer.benchmark=true",
         "trainer.benchmark is not a setting, got +trainer.benchmark",
     ),
-    ("bench", "peers=[pgx]", "no setting peers; benchmarks/beside.py --peers in azcore's sources"),
+    ("bench", "peers=[pgx]", "no setting peers; benchmarks/compare.py --peers in azcore's sources"),
     ("arena", "init=here", "init is for command=train"),
     ("arena", "search.dirichlet_fraction=0", "is for command=train, bench, check, got sear"),
     (

@@ -30,7 +30,7 @@ from azcore.commands.tune.tune import TuneSettings
 from azcore.engine.programs import Program
 from azcore.engine.settings import engine_settings, thinking_search
 from azcore.errors import SettingError
-from azcore.learner.given import supervised_settings
+from azcore.learner.imported_games import supervised_settings
 from azcore.learner.trainer_settings import DECIDED, TrainerSettings
 from azcore.search.settings import search_settings
 from azcore.selfplay.backend import BackendSettings

@@ -36,14 +36,14 @@ import azcore
 from azcore.commands.bench.search import FreeEvaluator
 from azcore.errors import AzcoreError, TranscriptError
 from azcore.game import Transcript
-from azcore.learner.given import with_targets
+from azcore.learner.imported_games import with_targets
 from azcore.networks import build_network
-from azcore.networks.saved import describe_run, load_network
+from azcore.networks.checkpoint import describe_run, load_network
 from azcore.networks.towers import DualRes
 from azcore.selfplay.actor import Actor
 from azcore.storage.checkpoint import write_checkpoint
 from azcore.storage.game_record import GameRecord, parse_frame
-from azcore.storage.given_records import RecordMaker
+from azcore.storage.imported_records import RecordMaker
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer
 from azcore.storage.transcripts import format_of_path, formats_of, read_transcripts

@@ -24,8 +24,8 @@ from lightning.pytorch import LightningModule, Trainer
 from torch import nn
 
 from azcore.algorithms.algorithm import Algorithm, Surroundings, WhoPlays
-from azcore.algorithms.beside import Beside, Moment
 from azcore.algorithms.clock import TimeIsUpError
+from azcore.algorithms.parallel_matches import Moment, ParallelMatches
 from azcore.algorithms.ratings import MATCHES, match_row
 from azcore.arena.gate import decide
 from azcore.arena.spread import SpreadMatch, play_spread
@@ -35,7 +35,7 @@ from azcore.errors import CheckpointError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
-from azcore.networks.saved import require_weights
+from azcore.networks.checkpoint import require_weights
 from azcore.storage.checkpoint import like
 from azcore.storage.table import Table
 
@@ -60,7 +60,7 @@ class AlphaGoZero(Algorithm):
         self._best = copy.deepcopy(around.network)
         self._best_step = 0
         self._candidate = copy.deepcopy(around.network)  # of the current match
-        self._matches = Beside[SpreadMatch]("gate match")
+        self._matches = ParallelMatches[SpreadMatch]("gate match")
         self._sprt = settings.sprt if settings.gate.sprt else None
         self._score: float | None = None  # of the generation's candidate, if it was tested
         self._evaluations = 0  # in the generation's match

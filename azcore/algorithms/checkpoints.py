@@ -50,7 +50,7 @@ class DivergenceGuard(Callback):
         """Check losses, weights and momentum.
 
         Raises:
-            DivergedError: naming the first step that went wrong and its learning rate.
+            DivergedError: the message names the first step that went wrong and its learning rate.
         """
         last, losses = trainer.global_step, self._losses
         self._losses = []
@@ -151,7 +151,7 @@ def require_way_back(run: RunDirectory, to: Path, checkpoint: Mapping[str, Any])
     """Refuse to go back to a checkpoint that is misnamed or not whole.
 
     Raises:
-        CheckpointError: naming the whole checkpoints if this one is not whole.
+        CheckpointError: the message names the whole checkpoints if this one is not whole.
     """
     step = checkpoint["global_step"]
     if to.stem != f"step-{step}":

@@ -39,7 +39,7 @@ class RunClock(Callback):
 
     Args:
         max_seconds: the whole run's limit in seconds; None: no limit.
-        began: of `time.monotonic()`, when this part of the run began.
+        began: `time.monotonic()` when this part of the run began.
         say: prints a line.
     """
 

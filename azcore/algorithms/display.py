@@ -99,7 +99,7 @@ class TrainingDisplay:
             description: the activity.
             done: the amount so far.
             total: the whole amount; None: unknown.
-            unit: of both.
+            unit: the unit of both amounts.
         """
         words = amount(done, total, unit)
         seconds = self.left()
@@ -277,7 +277,7 @@ def fitted(parts: list[str], width: int | None) -> str:
 
     Args:
         parts: kept whole.
-        width: in characters; None: all on one line, for programs that read it.
+        width: the width in characters; None: all on one line, for programs that read it.
     """
     lines: list[str] = []
     for part in parts:

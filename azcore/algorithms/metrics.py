@@ -122,7 +122,7 @@ class Hyperparameters(Callback):
     """Logs the run's settings next to the curves, for example for TensorBoard's table of runs.
 
     Args:
-        settings: by name.
+        settings: the settings by name.
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ class GenerationMetrics(Callback):
         run: the directory of metrics.csv and members.csv.
         data: has the games to describe.
         algorithm: adds its own columns.
-        terminal: for a line on each generation, and warnings.
+        terminal: prints a line per generation, and warnings.
     """
 
     def __init__(

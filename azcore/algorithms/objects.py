@@ -47,7 +47,7 @@ class Objects:
             names: that it saved.
 
         Raises:
-            SettingError: naming what is missing.
+            SettingError: the message names what is missing.
         """
         missing = {key: each for key, each in names.items() if getattr(self, key) is None}
         if missing:

@@ -21,7 +21,7 @@ from azcore.algorithms.checkpoints import link
 from azcore.assembly.entrants import checkpoint_of
 from azcore.errors import CheckpointError, GameFileError
 from azcore.game import Game
-from azcore.networks.saved import require_fitting
+from azcore.networks.checkpoint import require_fitting
 from azcore.storage.checkpoint import (
     KEY,
     digest_of,
@@ -62,7 +62,7 @@ def require_same_origin(config: Mapping[str, Any], origin: Mapping[str, Any]) ->
         origin: that the run has stored; empty if it began with random weights.
 
     Raises:
-        AzcoreError: naming both.
+        AzcoreError: the message names both.
     """
     began = (origin.get("how"), origin.get("checkpoint"))
     for how in (INIT, FORK):
@@ -127,7 +127,7 @@ def _require_same(got: Mapping[str, Any], wanted: Mapping[str, Any], what: str) 
     """Refuse settings that differ.
 
     Raises:
-        CheckpointError: naming the first that differs, and both values.
+        CheckpointError: the message names the first that differs, and both values.
     """
     for key in {**wanted, **got}:
         here, there = wanted.get(key), got.get(key)

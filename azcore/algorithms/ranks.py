@@ -96,7 +96,7 @@ class Ranks:
         if not place.meeting:
             place = replace(place, meeting=f"file://{folder}/meeting")
         try:
-            with self._telling_of_the_lost():
+            with self._raising_lost_ranks():
                 if not place.is_begun:
                     self._begin_others(place)
                 connect(self.team, place, self._device_type)
@@ -123,7 +123,7 @@ class Ranks:
                 self.require_whole()
 
     @contextlib.contextmanager
-    def _telling_of_the_lost(self) -> Iterator[None]:
+    def _raising_lost_ranks(self) -> Iterator[None]:
         """Turn every effect of a lost rank on this process into one error."""
         try:
             yield
@@ -316,7 +316,7 @@ def lightning_trainer(
         settings: the run's settings.
         learner: the run's learner, fitted to the machine.
         place: the rank's place.
-        callbacks: in calling order.
+        callbacks: the callbacks in calling order.
         checkpoints: reads and writes them.
         logger: False on all ranks but rank 0.
 

@@ -21,11 +21,11 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from azcore.algorithms.beside import Beside, Moment
 from azcore.algorithms.checkpoints import link
 from azcore.algorithms.clock import CLOSING, RATED, RunClock, TimeIsUpError
 from azcore.algorithms.display import Heartbeat, TrainingDisplay
 from azcore.algorithms.metrics import RATING
+from azcore.algorithms.parallel_matches import Moment, ParallelMatches
 from azcore.arena.elo import PairScore, Rating, fit_ratings
 from azcore.arena.match import MatchResult
 from azcore.arena.spread import Contender, SpreadMatch, play_spread
@@ -101,7 +101,7 @@ class ArenaRating(Callback):
         settings: the run's settings.
         run: the directory of matches.csv and of the earlier weights.
         data: knows the generation.
-        terminal: for progress.
+        terminal: shows progress.
         starts: what games begin from; None: the initial position.
         slots: where matches are played.
         clock: the run's clock.
@@ -121,7 +121,7 @@ class ArenaRating(Callback):
         self._data, self._terminal = data, terminal
         self._starts, self._slots = starts, slots
         self._table = Table(run.matches, MATCHES)
-        self._matches = Beside[list[SpreadMatch]]("rating")
+        self._matches = ParallelMatches[list[SpreadMatch]]("rating")
         self.rated_step: int | None = None  # of the weights rated last, since the process began
         self._is_owed = False  # whether a due rating lacked the time
         self._until = math.inf  # seconds of the run at which the current rating must end
@@ -246,7 +246,7 @@ class ArenaRating(Callback):
             pl_module: the module that learns.
             moment: the moment of the player's weights.
             seed: the seed of the matches.
-            player: to rate.
+            player: the player to rate.
             waits: play them on this thread, with progress on the terminal, and use the result.
             games: the games per match; None: as in the settings.
         """

@@ -20,7 +20,7 @@ class GenerationReports:
     one.
 
     Args:
-        run_dir: of the run.
+        run_dir: the run's directory.
         device: where the network evaluates the games shown.
         say: called once if the report cannot be written.
     """

@@ -6,7 +6,7 @@
         the run saves everything
 
 The paper compared AlphaGo Zero with the same network trained this way, which predicted expert moves
-better and played worse. `loop.py` has the loop; `azcore.learner.given` divides the games.
+better and played worse. `loop.py` has the loop; `azcore.learner.imported_games` divides the games.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from lightning.pytorch import Trainer
 
 from azcore.algorithms.algorithm import Algorithm, Surroundings, WhoPlays
-from azcore.learner.given import GivenGames, Prediction, predict, read_games
+from azcore.learner.imported_games import ImportedGames, Prediction, predict, read_games
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
 from azcore.settings import require
@@ -45,7 +45,7 @@ class Supervised(Algorithm):
             require(share == 0, "replay.root_value_share", f"0 {reason}", share)
             without = f"false {reason}: method=without_later_values"
             require("later_values" not in settings.network.targets, later, without, True)
-        self._source = GivenGames(games.learned, settings.replay.window_games)
+        self._source = ImportedGames(games.learned, settings.replay.window_games)
         self._held_out = games.held_out
         self._prediction: Prediction | None = None  # of the generation that just ended
 

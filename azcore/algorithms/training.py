@@ -46,7 +46,7 @@ from azcore.learner.settings import LearnerSettings
 from azcore.learner.sources import GameSource, SelfPlay
 from azcore.learner.trainer_settings import TrainerSettings
 from azcore.networks import build_network, network_cost
-from azcore.networks.saved import describe_run
+from azcore.networks.checkpoint import describe_run
 from azcore.search.evaluators import CachedEvaluator
 from azcore.selfplay.jobs import JobContext, JobSlots, ThreadSlots
 from azcore.selfplay.sizes import available_memory, many_legal
@@ -69,11 +69,11 @@ class Training:
         settings: the run's settings.
         place: the place of this process, rank 0 of those that learn.
         run: the directory to write to.
-        terminal: for progress and messages.
-        began: of `time.monotonic()`, from which its time counts.
+        terminal: shows progress and messages.
+        began: `time.monotonic()` from which its time counts.
         on_games: called with the games of each generation once they are on disk.
         hyperparameters: settings that loggers list alongside the curves.
-        weights: to begin with; None: random ones.
+        weights: the initial weights; None: random ones.
         origin: the origin of the weights, which every checkpoint stores.
         objects: what a Python program passes to the run.
         beside: a folder of runs whose sizes it reuses where its settings leave them open.
@@ -113,7 +113,7 @@ class Training:
         self._starts, self._arena_starts = settings.selfplay_starts(), settings.arena_starts()
         for whose, starts in (("games", self._starts), ("matches", self._arena_starts)):
             if starts is not None:
-                terminal.say(f"{whose} begin from {starts.in_words()}")
+                terminal.say(f"{whose} begin from {starts.describe()}")
         network = build_network(game, settings.network, settings.seed)
         if weights is not None:
             network.load_state_dict(weights)

@@ -231,9 +231,9 @@ def rating_list(
     for games that repeat each other: pass distinct ones (`MatchResult.distinct`).
 
     Args:
-        results: in any order; several results of the same two players are added up, whichever is
-            `player`.
-        anchors: players whose ratings are given, in Elo; they have no interval of their own.
+        results: the results in any order. It adds up several results of the same two players,
+            whichever is `player`.
+        anchors: players with given ratings, in Elo; they have no interval.
 
     Returns:
         The list, without players that no chain of matches connects to an anchor.

@@ -88,7 +88,7 @@ class RandomPlayer(Player):
 
     Args of the constructor:
         game: the game to play.
-        name: in results.
+        name: the name in results.
     """
 
     def __init__(self, *, game: Game, name: str = "random") -> None:
@@ -131,7 +131,7 @@ class SearchPlayer(Player):
         game: the game to play.
         evaluator: evaluates leaves.
         settings: how to search; the noise settings have no effect.
-        name: in results.
+        name: the name in results.
         num_simulations: per action, instead of `settings.num_simulations`; None keeps that.
         temperature: for the first `temperature_plies` actions of a game after its opening, an
             action is drawn with probability N(a)^(1/temperature) / sum N(b)^(1/temperature).
@@ -216,7 +216,7 @@ class Borrowed(Player):
     """A player that exists only during matches, such as a large network.
 
     Args of the constructor:
-        name: in results.
+        name: the name in results.
         make: makes the player.
     """
 

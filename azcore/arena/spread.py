@@ -40,7 +40,7 @@ class Contender:
     """What to build a player from, wherever it plays.
 
     Attributes:
-        name: in results.
+        name: the name in results.
         search: how it searches, and with how many simulations; None: it plays any legal action.
         weights: packed, see `Weights.packed`; None: no network, so all actions have equal priors.
         version: optimizer steps behind the weights.

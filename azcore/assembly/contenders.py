@@ -10,7 +10,7 @@ from torch import nn
 from azcore.arena.spread import Contender
 from azcore.assembly.parts import RunSettings
 from azcore.assembly.selfplay import NetworkWeights
-from azcore.networks.saved import describe_run, network_of, require_same_run
+from azcore.networks.checkpoint import describe_run, network_of, require_same_run
 from azcore.storage.checkpoint import read_checkpoint
 
 RANDOM = Contender(name="random")
@@ -25,7 +25,7 @@ def trained(
         settings: the run's settings.
         network: the one in training; it may continue at once.
         version: optimizer steps behind its weights.
-        name: in results.
+        name: the name in results.
         num_simulations: per action.
     """
     return Contender(

@@ -34,7 +34,7 @@ from azcore.assembly.parts import MatchSettings, PlaySettings, search_baseline, 
 from azcore.assembly.pretrained import in_place_of_story, is_pretrained, pretrained
 from azcore.engine.programs import is_program, program_player
 from azcore.errors import SettingError
-from azcore.networks.saved import network_of
+from azcore.networks.checkpoint import network_of
 from azcore.search.settings import NOISE, PUCT
 from azcore.settings import altered
 from azcore.storage.checkpoint import KEY, digest_of, read_player

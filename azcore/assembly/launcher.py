@@ -22,7 +22,7 @@ def launcher_of(
 
     Args:
         backend: any but in this process.
-        members: how many.
+        members: their number.
         workers: that they share.
         say: called with a sentence.
         environment: variables of the members.

@@ -21,7 +21,7 @@ from azcore.arena.sprt import SprtSettings
 from azcore.assembly.web_settings import WebSettings, web_settings
 from azcore.game import Game
 from azcore.game.registry import installed_games, make
-from azcore.learner.given import SupervisedSettings, supervised_settings
+from azcore.learner.imported_games import SupervisedSettings, supervised_settings
 from azcore.learner.settings import LearnerSettings, PluginSettings
 from azcore.learner.trainer_settings import TrainerSettings, trainer_settings
 from azcore.networks import NetworkSettings, network_settings
@@ -30,8 +30,8 @@ from azcore.networks.backends import (
     choose_device,
     require_runnable,
 )
+from azcore.networks.checkpoint import load_network
 from azcore.networks.probe import Probe, fastest
-from azcore.networks.saved import load_network
 from azcore.networks.served import ServedEvaluator, packed
 from azcore.search.evaluators import (
     CachedEvaluator,
@@ -158,7 +158,7 @@ class LearningSettings(PlaySettings):
         """An empty replay window.
 
         Args:
-            folder: for its files, if settings put it on disk; None: always in memory.
+            folder: the folder for its files, if settings put it on disk; None: always in memory.
         """
         return ReplayBuffer(
             game=self.game,
@@ -217,7 +217,7 @@ def settings_from(config: Config, kind: type[S]) -> S:
         kind: class of the settings.
 
     Raises:
-        SettingError, GameError: naming the key, the value got and the value wanted.
+        SettingError, GameError: the message names the key, the value got and the value wanted.
     """
     names = [each.name for each in fields(kind) if each.name in _READERS]
     # Games come last: creating them compiles their rules.

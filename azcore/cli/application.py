@@ -66,7 +66,7 @@ def main(began: float | None = None) -> None:
     """Entry point: reports any unusable request in one sentence, with status 2.
 
     Args:
-        began: of `time.monotonic()`, when the process began, from which a run counts its time.
+        began: `time.monotonic()` when the process began, from which a run counts its time.
     """
     global _began
     _began = began

@@ -133,7 +133,7 @@ def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
         overrides: `KEY=VALUE` each.
 
     Raises:
-        SettingError: naming the key, and what it needs.
+        SettingError: the message names the key, and what it needs.
     """
     for override in parsed(overrides):
         name = override.key_or_group

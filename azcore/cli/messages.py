@@ -36,7 +36,7 @@ ELSEWHERE = {  # names of settings in other programs
 }
 # What replaces settings of earlier versions that no command has.
 MOVED = {
-    "peers": "benchmarks/beside.py --peers in azcore's sources measures other programs, and "
+    "peers": "benchmarks/compare.py --peers in azcore's sources measures other programs, and "
     "players=[...] names the players of a match"
 }
 # What to use instead in another command, by command and the beginning of a key.
@@ -105,7 +105,7 @@ def of_another_command(command: str, key: str, line: str) -> str:
     """The message for a setting of another command.
 
     Args:
-        command: of the command line.
+        command: the command line's command.
         key: the setting's key, or a group.
         line: the argument of the command line.
     """

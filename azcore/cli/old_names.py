@@ -110,7 +110,7 @@ def renamed(command: str, words: Sequence[str], tell: Callable[[str], None]) -> 
     """The words with the current names of their settings.
 
     Args:
-        command: whose words they are.
+        command: the command that the words are for.
         words: `KEY=VALUE` each.
         tell: called with a sentence for each that changes.
     """

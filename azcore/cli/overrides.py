@@ -48,7 +48,7 @@ def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
     """Refuse settings that Hydra accepts but the command does not use.
 
     Raises:
-        SettingError: naming the key and, if there is one, its replacement.
+        SettingError: the message names the key and, if there is one, its replacement.
     """
     words = parsed(overrides)
     keys = {override.key_or_group for override in words}
@@ -100,7 +100,7 @@ def require_of_kind(command: str, config: DictConfig, overrides: list[str]) -> N
     """Refuse settings that the selected kind of a command does not use.
 
     Raises:
-        SettingError: naming the key, and the kind that uses it.
+        SettingError: the message names the key, and the kind that uses it.
     """
     unused: tuple[str, ...] = ()
     why = ""
@@ -126,7 +126,7 @@ def settings_of(
     A resumed run, a fork and the players of a match have their own settings.
 
     Args:
-        command: to run.
+        command: the command to run.
         config: the composed settings.
         overrides: words of its command line.
         shared: words that it shares with other jobs of a sweep, one of which may need them.
@@ -246,7 +246,7 @@ def _continued(
     Args:
         config: composed of the defaults and the command line.
         overrides: the command line's overrides.
-        run: whose settings to keep.
+        run: the run whose settings to keep.
         asked: the argument that names it, for errors.
         is_new: it continues as a new run, which may choose files of groups and change some settings
             that do not depend on state.

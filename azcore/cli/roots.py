@@ -59,7 +59,7 @@ def usage_of(command: str) -> str:
         choices = _choices_of(command, group)
         whole = bool(package) or (command, group) in _OF_COMMAND  # its choices differ
         shown = choices if whole else [choice] if choice in choices else []
-        texts = (_with_those_it_begins_with(f"{group}/{each}") for each in shown)
+        texts = (_with_included_files(f"{group}/{each}") for each in shown)
         text = "\n".join(texts)
         can_choose = has(command, group) and len(choices) > 1
         parts += ["", f"{package or group}:" + (f"  # {group}={'|'.join(choices)}" * can_choose)]
@@ -67,7 +67,7 @@ def usage_of(command: str) -> str:
     return "\n".join([*parts, "", *(_body(root) for root in _files(command))]).rstrip()
 
 
-def _with_those_it_begins_with(name: str) -> str:
+def _with_included_files(name: str) -> str:
     """The text of a choice; empty for an overlay, which sets keys of other groups."""
     text = _text(name)
     if text.startswith(OVERLAY):
@@ -78,7 +78,7 @@ def _with_those_it_begins_with(name: str) -> str:
     if not marked:
         return text
     own = [line for line in body.splitlines() if not line.startswith("  - ")]
-    return "\n".join([*(_with_those_it_begins_with(each) for each in _files_before(name)), *own])
+    return "\n".join([*(_with_included_files(each) for each in _files_before(name)), *own])
 
 
 def has(command: str, key: str) -> bool:

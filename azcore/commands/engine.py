@@ -95,8 +95,8 @@ def loaded(config: Mapping[str, Any]) -> Loaded:
         return Loaded(game, UniformEvaluator(game))
     from azcore.assembly.entrants import checkpoint_of
     from azcore.assembly.parts import EvaluationSettings, settings_from  # torch
+    from azcore.networks.checkpoint import network_of
     from azcore.networks.predictor import predictor_of
-    from azcore.networks.saved import network_of
     from azcore.storage.checkpoint import KEY, read_player
 
     path = checkpoint_of(config["checkpoint"])

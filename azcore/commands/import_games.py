@@ -27,7 +27,7 @@ from azcore.game import Game, Transcript
 from azcore.game.registry import make
 from azcore.settings import ONE_OR_MORE, Checked, build, require
 from azcore.storage.game_file import new_game_file
-from azcore.storage.given_records import RecordMaker
+from azcore.storage.imported_records import RecordMaker
 from azcore.storage.transcripts import (
     format_named,
     format_of_path,

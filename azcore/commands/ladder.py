@@ -373,7 +373,7 @@ def _require_puzzles(name: str, recipe: Recipe) -> None:
     """Refuse a recipe whose positions are missing.
 
     Raises:
-        SettingError: naming the file.
+        SettingError: the message names the file.
     """
     for measure in recipe.measures:
         for word in measure.line:

@@ -15,8 +15,8 @@ from azcore.assembly.parts import Config, EvaluationSettings, settings_from
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
 from azcore.errors import SettingError
-from azcore.learner.given import Prediction, predict, read_games, supervised_settings
-from azcore.networks.saved import load_network
+from azcore.learner.imported_games import Prediction, predict, read_games, supervised_settings
+from azcore.networks.checkpoint import load_network
 
 
 def predict_games(config: Config) -> int:

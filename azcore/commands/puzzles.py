@@ -118,7 +118,7 @@ def _write(out: Path, rows: Sequence[tuple[str, int, int, float, float]]) -> Non
         with out.open("w", newline="") as file:
             csv.writer(file).writerows([RESULTS, *rows])
     except OSError as error:
-        raise SettingError(f"out={out}: cannot be written: {error.strerror}") from error
+        raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
 
 
 def _unsolved(

@@ -27,7 +27,7 @@ from azcore.assembly.parts import Config, RunSettings
 from azcore.errors import (
     CheckpointError,
 )
-from azcore.networks.saved import describe_run, require_resumable, require_same_run
+from azcore.networks.checkpoint import describe_run, require_resumable, require_same_run
 from azcore.storage.checkpoint import is_whole, like, read_checkpoint, require_sizes
 from azcore.storage.run_directory import RunDirectory, find_run
 from azcore.storage.table import Table
@@ -84,7 +84,7 @@ def _resumed(
     Raises:
         CheckpointError: its checkpoint is missing or cannot be used.
     """
-    checkpoint = _checkpoint_to_go_on_from(run, resume, settings, terminal)
+    checkpoint = _checkpoint_to_resume(run, resume, settings, terminal)
     if checkpoint is None and origin.get("how") == INIT:
         start = _beginning_with(run.first_checkpoint, settings, terminal)
         return Start(weights=start.weights, origin=origin)
@@ -118,7 +118,7 @@ def _forking(
     source = find_run(str(path), settings.game.name, FORK)
     if not path.exists():
         raise CheckpointError(f"fork={fork}: the checkpoint {path} does not exist")
-    _checkpoint_to_go_on_from(source, str(path), settings, terminal)
+    _checkpoint_to_resume(source, str(path), settings, terminal)
     checkpoint = read_checkpoint(path)
     run.open_new()
     copy_run(source, checkpoint, run)
@@ -126,7 +126,7 @@ def _forking(
     return Start(checkpoint=str(run.last_checkpoint), origin=origin_of(FORK, path, checkpoint))
 
 
-def _checkpoint_to_go_on_from(
+def _checkpoint_to_resume(
     run: RunDirectory, resume: str, settings: RunSettings, terminal: TrainingDisplay
 ) -> str | None:
     """The last checkpoint or the given one; None if the run was stopped before its first.

@@ -37,12 +37,12 @@ from azcore.storage.run_directory import holds_a_run_in_use
 from azcore.web.app import make_app
 from azcore.web.connections import BACKLOG, server_of
 from azcore.web.inside import Inside
-from azcore.web.orders import Later, Tell
 from azcore.web.pace import Pace
+from azcore.web.planes import Planes
+from azcore.web.players import Players
+from azcore.web.requests import Later, Tell
 from azcore.web.room import Room
 from azcore.web.runs import Runs
-from azcore.web.sees import Sees
-from azcore.web.shelf import Shelf
 
 LARGE_ARRAY = 1 << 20  # bytes; a visitor's tree has several of some megabytes
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
@@ -222,20 +222,20 @@ def page(config: Mapping[str, Any], settings: WebSettings) -> ASGIApp:
 
     runs = Path(settings.runs)
     pace = Pace(settings.share, available_cores(), lambda: holds_a_run_in_use(runs))
-    shelf = Shelf(load, runs, pace)
+    players = Players(load, runs, pace)
 
     def room(send: Tell, later: Later) -> Room:
         return Room(
-            shelf=shelf, search=search, engine=engine, settings=settings, send=send, later=later
+            players=players, search=search, engine=engine, settings=settings, send=send, later=later
         )
 
     def inside(send: Tell, _: Later) -> Inside:
-        return Inside(shelf=shelf, search=search, gumbel=gumbel, send=send)
+        return Inside(players=players, search=search, gumbel=gumbel, send=send)
 
-    def sees(send: Tell, _: Tell) -> Sees:
-        return Sees(shelf=shelf, send=send)
+    def sees(send: Tell, _: Tell) -> Planes:
+        return Planes(players=players, send=send)
 
-    return make_app(shelf, Runs(runs), room, inside, sees, settings, settings.token)
+    return make_app(players, Runs(runs), room, inside, sees, settings, settings.token)
 
 
 def listen(settings: WebSettings) -> socket.socket:

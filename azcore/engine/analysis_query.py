@@ -36,7 +36,7 @@ class QueryError(Exception):
     """An error in a query.
 
     Args:
-        message: in KataGo's wording if it has one.
+        message: the message, in KataGo's wording if it has one.
         name: the name of the field at fault.
     """
 
@@ -98,7 +98,7 @@ def read_query(body: dict[str, Any], base: Game, game_with: Callable[..., Game])
     """The query of a JSON object.
 
     Args:
-        body: with an `id`.
+        body: the query's fields, with an `id`.
         base: the game as the engine was started.
         game_with: makes it with other settings; raises AzcoreError if the network does not fit.
 

@@ -82,7 +82,7 @@ class AnalysisServer(Server):
 
     def _take(self, line: str | None) -> bool:
         if line is None:
-            self._tell({"error": f"A line may be {LONGEST_LINE} bytes long"})
+            self._tell({"error": f"A line may have at most {LONGEST_LINE} bytes"})
             return True
         self.writer.received(line)
         if not line.strip():

@@ -37,7 +37,7 @@ class Client(ABC):
     Args of the constructor:
         command: the program's command line, in words.
         options: values to set through its protocol, by name.
-        limits: for each move.
+        limits: the limits for each move.
 
     Raises:
         ProgramError: from any method: it crashed, hangs or sent invalid output. Call `close` then.

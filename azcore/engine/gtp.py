@@ -99,7 +99,7 @@ class GtpServer(Server):
         """Reply to one line; False after `quit`."""
         if line is None:
             self.writer.received("(line too long)")
-            self._reply("?", "", f"a line may be {LONGEST_LINE} bytes long")
+            self._reply("?", "", f"a line may have at most {LONGEST_LINE} bytes")
             return True
         self.writer.received(line)
         self._id, name, words = split(line)

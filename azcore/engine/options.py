@@ -69,7 +69,7 @@ def set_option(options: Mapping[str, Option], words: Sequence[str]) -> None:
     """Execute `setoption name NAME [value VALUE]`.
 
     Args:
-        options: by `plain_name`.
+        options: the options by `plain_name`.
         words: after the command.
 
     Raises:

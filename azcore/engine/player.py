@@ -27,7 +27,7 @@ class EnginePlayer(Player):
 
     Args of the constructor:
         game: the game played.
-        name: in results.
+        name: the name in results.
         start: starts a copy of the program.
         processes: the most concurrent copies, each with its own games.
         takes_positions: see `Client`.

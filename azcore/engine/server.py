@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from azcore import interrupts
-from azcore.engine.known import Known
+from azcore.engine.knowledge import Knowledge
 from azcore.engine.lines import Inbox, Writer
 from azcore.engine.settings import EngineSettings
 from azcore.engine.thinker import Thinker
@@ -72,7 +72,7 @@ class Engine:
             try:
                 with game_faults():
                     thinker = self._make(*load())
-                    thinker.known = Known(thinker.game, settings, self._seed)
+                    thinker.known = Knowledge(thinker.game, settings, self._seed)
                 self._thinker.set_result(thinker)
             except InvalidStateError:
                 raise
@@ -186,8 +186,8 @@ class Engine:
         if thinker.known is None or not thinker.known.is_of(self.settings):
             thinker.known = self._known_of(thinker.game)
 
-    def _known_of(self, game: Game) -> Known:
-        return Known(game, self.settings, self._seed)
+    def _known_of(self, game: Game) -> Knowledge:
+        return Knowledge(game, self.settings, self._seed)
 
     def _replace(self, thinker: Thinker) -> None:
         self._thinker = Future()

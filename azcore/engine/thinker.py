@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from azcore.engine.known import Known, Recalled
+from azcore.engine.knowledge import Knowledge, Recalled
 from azcore.engine.mates import Proof, prove
 from azcore.engine.settings import EngineSettings
 from azcore.engine.thought import Limits, Line, Report, Thought, Variation
@@ -99,7 +99,7 @@ class Thinker:
         self._last: Thought | None = None
         self._predicted: dict[int | None, Prediction] = {}  # by action of the root; None: the root
         self._error: Exception | None = None
-        self.known: Known | None = None  # a book and a tablebase, for limits that allow them
+        self.known: Knowledge | None = None  # a book and a tablebase, for limits that allow them
         self._recalled: Recalled | None = None  # of the root, in the current search
 
     # -- the position ---------------------------------------------------------------------------

@@ -46,7 +46,7 @@ from azcore.game.compiled import (
     RuleFunctions,
 )
 from azcore.game.contract import OUTCOMES, OUTCOMES_AS_TEXT, texts_along
-from azcore.game.decided import Decided, decide, decide_ends, deciding_kernel, make_line
+from azcore.game.exhaustive_search import Decided, decide, decide_ends, deciding_kernel, make_line
 from azcore.game.faults import broken_promise, game_faults, raised
 from azcore.game.positions import Paths, Positions
 from azcore.game.rule_table import rule_table
@@ -115,11 +115,11 @@ class GameBatch(ABC):
 
     @abstractmethod
     def decide(self, paths: Paths, plies: int, out: Decided) -> None:
-        """Find the positions that the rules decide, see `azcore.game.decided`.
+        """Find the positions that the rules decide, see `azcore.game.exhaustive_search`.
 
         Args:
-            paths: to positions where the game is not over.
-            plies: of a forced win, 1 or more.
+            paths: the paths to positions where the game is not over.
+            plies: the longest forced win to look for, 1 or more.
             out: written, for S positions; the result of skipped rows becomes 0.
         """
 
@@ -128,7 +128,7 @@ class GameBatch(ABC):
         """Describe the position at the end of each path in `out`.
 
         Args:
-            paths: from roots of this batch.
+            paths: paths from roots of this batch.
             out: buffers for at least S positions.
 
         Raises:
@@ -179,9 +179,9 @@ def after_moves(game: Game, state: Any, actions: Sequence[int]) -> str:
     """The moves of a game and the resulting board, to report with a fault.
 
     Args:
-        game: whose texts may be faulty as well; the result is then empty.
-        state: in which the game began.
-        actions: its plies.
+        game: the game; if its texts are faulty, too, the result is empty.
+        state: the state in which the game began.
+        actions: the game's plies.
     """
     try:
         texts = texts_along(game, state, actions)
@@ -285,7 +285,7 @@ class CompiledBatch(GameBatch):
         self._scratch = np.zeros(1, game.state_dtype)
         self._at = np.zeros(3, np.int64)  # row, index of the rule, invalid value that it returned
         self._compiled = game
-        self._tables: dict[bool, Any] = {}  # by whether keys are wanted
+        self._tables: dict[bool, Any] = {}  # keyed by whether keys are wanted
         self._replay: Any = None  # the loop of `replay`, compiled on first use
         self._ask_rule: Any = None  # `_ask`, likewise
         self._play: Any = None  # `play`, likewise

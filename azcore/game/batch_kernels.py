@@ -52,10 +52,10 @@ def ask_rule(rules: Any, states: Any, row: Any, place: Any, action: Any) -> int:
 
     Args:
         rules: `RuleFunctions`.
-        states: of a batch.
+        states: a batch's states.
         row: the state.
-        place: of the rule in `RuleFunctions`.
-        action: to play; only `step` uses it.
+        place: the rule's place in `RuleFunctions`.
+        action: the action to play; only `step` uses it.
     """
     state = states[row]
     answer = 0

@@ -41,7 +41,7 @@ class Role:
     """A kind of piece.
 
     Args:
-        name: in lower case: `knight`.
+        name: a name in lower case, such as `knight`.
         letter: one to three characters, for people who prefer letters: `N`, `+P`.
         art: the name of a drawing of `azcore/pictures`, such as `stone`, `staunton-knight` and
             `koma-rook`. Empty or unknown: a disc with the letter.
@@ -79,7 +79,7 @@ class Layout:
         kind: pieces stand in `cells`, or on the `points` where lines cross.
         columns: labels from the left, at most 64.
         rows: labels from the top; a place is named by column and row (`e` + `4`).
-        colours: of the two seats' pieces, each one of `COLOURS`.
+        colours: the colours of the two seats' pieces, each one of `COLOURS`.
         roles: kinds of pieces by a short name, which pieces, hands and choices refer to.
         surface: one of `SURFACES`; `rack` is an upright board with holes.
         labelled: the sides with labels, of `SIDES`.
@@ -170,7 +170,7 @@ class Board:
 
     Args:
         layout: the same for all positions of a game.
-        pieces: at most one on a place.
+        pieces: the pieces, at most one on a place.
         to_move: the seat to move; None: the game is over.
         actions: the path of clicks of each legal action.
         hands: for each seat, how many of each role it holds; absent roles may be missing.

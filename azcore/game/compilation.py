@@ -68,7 +68,7 @@ def compiled(
     dispatcher = None if directory is None else _cached(function, directory)
     if dispatcher is None:
         dispatcher = njit(nogil=True)(function)
-    if signature:  # compiled now, for this call alone
+    if signature:  # numba compiles now, for this call alone
         dispatcher.compile(signature)
         dispatcher.disable_compile()
     return dispatcher
@@ -100,7 +100,7 @@ def _seal(file: Any) -> None:
 
     def dump_with_digest(thing: object) -> bytes:
         data: bytes = dump(thing)
-        return data + hashlib.sha256(data).digest()  # which unpickling ignores
+        return data + hashlib.sha256(data).digest()  # unpickling ignores the digest
 
     def load_whole(name: str) -> Any:
         data = Path(file._data_path(name)).read_bytes()
@@ -172,7 +172,7 @@ def load_function(context: Any, builder: Any, signature: Any, arguments: Any) ->
     return function._getvalue()
 
 
-_lock: IO[str] | None = None  # that this process holds; used under numba's own lock only
+_lock: IO[str] | None = None  # the lock that this process holds; used under numba's own lock only
 
 
 def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
@@ -184,7 +184,7 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
     load, compile_now = dispatcher._cache.load_overload, dispatcher.compile
     save = dispatcher._cache.save_overload
 
-    def save_alone(signature: Any, data: Any) -> None:  # also a function that two others call
+    def save_alone(signature: Any, data: Any) -> None:  # also for a function that two others call
         try:
             with (directory / "saving.lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
@@ -214,7 +214,7 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
             except OSError as error:
                 _report(f"cannot save compiled code in {directory}: {_reason(error)}")
                 return None
-            found = load_whole(signature, context)  # if another process has compiled it meanwhile
+            found = load_whole(signature, context)  # another process may have compiled it meanwhile
         return found
 
     def compile_in_turn(signature: Any) -> Any:
@@ -225,7 +225,7 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
                 return compile_now(signature)
             finally:
                 if is_outermost and _lock is not None:
-                    _lock.close()  # which ends the others' wait
+                    _lock.close()  # the others stop waiting
                     _lock = None
 
     dispatcher._cache.load_overload = load_or_wait
@@ -252,7 +252,7 @@ def _reason(error: Exception) -> str:
 def _cache_directory(sources: tuple[str, ...], checks_bounds: bool = False) -> Path | None:
     """The directory for code compiled from the current content of these files; None: none."""
     digest = hashlib.sha256(b"each file ends with its digest")
-    digest.update(b"bounds" * checks_bounds)  # a setting that numba's own index ignores
+    digest.update(b"bounds" * checks_bounds)  # numba's own index ignores this setting
     for source in sources:
         digest.update(Path(source).read_bytes())
     base = _writable_base()
@@ -312,7 +312,7 @@ def _writable_base() -> Path | None:
             place.mkdir(mode=0o700)
         state = place.lstat()
         if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
-            if stat.S_IMODE(state.st_mode) == 0o755:  # its mode from before it was private
+            if stat.S_IMODE(state.st_mode) == 0o755:  # the mode before azcore made it private
                 place.chmod(0o700)
             if not place.lstat().st_mode & 0o077:
                 return place

@@ -31,7 +31,7 @@ class Rules:
     """
 
     current_player: Callable[[Any], int]  # (state) -> 0 or 1
-    # (state that is not terminal, int32 [A]) -> count; written ascending
+    # (state that is not terminal, int32 [A]) -> count; it writes them in ascending order
     legal_actions: Callable[[Any, Any], int]
     step: Callable[[Any, int], None]  # (state, action): changes the state in place
     is_terminal: Callable[[Any], bool]  # (state)

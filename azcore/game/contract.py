@@ -117,17 +117,17 @@ class Game(ABC):
         much time or memory, or is more than data, need not override this.
 
         Args:
-            settings: those from the file, perhaps not all.
+            settings: the settings in the file, perhaps not all.
 
         Raises:
-            GameError: naming the value got and the value wanted.
+            GameError: the message names the value got and the value wanted.
         """
 
     def __repr__(self) -> str:
         settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
         return f"make({self.name!r}{settings})"
 
-    def prepare(self) -> None:  # noqa: B027 - nothing to do is the usual case
+    def prepare(self) -> None:  # noqa: B027 - most games have nothing to prepare
         """Do slow work now, such as compiling; `azcore.make` calls it."""
 
     def source_of(self, rule: str) -> Callable[..., Any]:

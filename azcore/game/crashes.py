@@ -50,7 +50,7 @@ def watch(game: object = None) -> None:
         game: the name of its game, if known.
     """
     global _trace
-    is_anothers = faulthandler.is_enabled() and _trace is None  # as of `python -X faulthandler`
+    is_anothers = faulthandler.is_enabled() and _trace is None  # as by `python -X faulthandler`
     if sys.stderr is None or is_anothers:
         return
     known = isinstance(game, str) and game.isidentifier()
@@ -69,7 +69,7 @@ def watch(game: object = None) -> None:
                     os.devnull,
                     os.O_WRONLY,
                     0,
-                ),  # its readers wait for its end
+                ),  # readers wait until it ends
             ],
             setsid=True,  # Ctrl-C is for this process alone
         )

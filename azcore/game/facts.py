@@ -16,10 +16,10 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 PROTOCOLS = ("gtp", "uci", "usi")
-LONGEST_NAME = 80  # of a plane
-LONGEST_SUMMARY = 160  # of the rules
+LONGEST_NAME = 80  # characters of a plane's name
+LONGEST_SUMMARY = 160  # characters of a summary
 MOST_ACTIONS = 65_536  # trees and game records store an action in two bytes
-MOST_PROOF = 8  # plies of a win that searches look for at each leaf
+MOST_PROOF = 8  # plies of the longest win that searches look for at each leaf
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

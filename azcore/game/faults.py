@@ -31,7 +31,7 @@ _HINTS = {
     "Cannot unify": "a variable must keep one type throughout a rule",
     "unsupported opcode": "numba compiles integers, loops, arrays and record fields; no imports",
 }
-_MOST_LINES = 8  # of numba's reason
+_MOST_LINES = 8  # lines of numba's reason
 _AZCORE = Path(errors.__file__).parent
 _folders: dict[Path, str] = {}  # folder of each created game -> its name
 

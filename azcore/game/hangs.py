@@ -20,14 +20,13 @@ from azcore.game import faults
 
 SECONDS = 5.0  # between two checks
 LOOKS = 6  # counted rather than timed, since a stopped process is not at fault
-TEXT_SECONDS = 3.0  # for texts of the game, whose rules may hang there, too
+TEXT_SECONDS = 3.0  # for the game's texts, whose rules may hang, too
 # Methods that may take long: they compile, or read large files.
 _SLOW = {"prepare", "opening_book", "tablebase"}
 _has_begun = threading.Event()
 os.register_at_fork(after_in_child=_has_begun.clear)  # its threads exist only in the parent
-Seen = dict[
-    int, tuple[FrameType, int]
-]  # thread -> its call of a rule, and how often the checks saw it
+# thread -> its call of a rule, and how many checks saw it
+Seen = dict[int, tuple[FrameType, int]]
 
 
 def watch(

@@ -27,8 +27,8 @@ class Solved:
     """A tablebase's data on a state that is not over."""
 
     outcome: int  # z with best play from here, view of seat 0
-    # Those that keep the outcome. The first of a win makes progress: playing it repeatedly wins.
-    # The first of a loss resists longest. Those of a draw are in no order.
+    # Actions that keep the outcome. The first of a win makes progress: playing it repeatedly wins.
+    # The first of a loss resists longest. Those of a draw have no order.
     actions: tuple[int, ...]
 
 

@@ -99,7 +99,7 @@ def require_received(name: str, settings: Mapping[str, Any]) -> None:
     """
     kind, module, _ = _class_of(name)
     if not (isinstance(kind, type) and issubclass(kind, Game)):
-        return  # which `make` refuses
+        return  # `make` refuses it
     try:
         kind.require_received(settings)
     except AzcoreError:

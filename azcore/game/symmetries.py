@@ -35,7 +35,7 @@ class SymmetryTables:
         )
 
     def __len__(self) -> int:
-        """D."""
+        """The number of symmetries, D."""
         return len(self.cells)
 
     def map_observations(

@@ -33,15 +33,15 @@ class Transcript:
     actions: Sequence[int]  # [T]
     comments: Sequence[str] = ()  # by ply, empty for none; missing ones are empty
     players: tuple[str, str] = ("", "")  # names by seat, empty if unnamed
-    result: str | None = None  # in the format's words; None: written as the rules' result, if over
-    headers: Mapping[str, str] = field(default_factory=dict)  # of `HEADERS`; date as 2026-01-31
+    result: str | None = None  # in the format's words; None: the rules' result, if the game is over
+    headers: Mapping[str, str] = field(default_factory=dict)  # by `HEADERS`; date as 2026-01-31
     start_text: str | None = None  # as `Game.state_from_text` reads it; None: the usual start
     # What a reader also finds; writers ignore it, and so does comparison.
-    outcome: int | None = field(default=None, compare=False)  # by the result; view of seat 0
+    outcome: int | None = field(default=None, compare=False)  # from the result; view of seat 0
     ratings: tuple[float | None, float | None] = field(default=(None, None), compare=False)
     other_rules: str = field(default="", compare=False)  # its differences, such as "komi 0.5"
     off_the_board: str = field(default="", compare=False)  # what decided it other than play: "time"
-    ignored: Sequence[str] = field(default=(), compare=False)  # kinds of oddities besides the moves
+    ignored: Sequence[str] = field(default=(), compare=False)  # kinds of oddities outside the moves
 
     def __post_init__(self) -> None:
         for name in self.headers:
@@ -52,7 +52,7 @@ class Transcript:
         comments = [*map(_clean, self.comments), *[""] * (len(self.actions) - len(self.comments))]
         if len(comments) > len(self.actions):
             raise InvalidTextError(
-                f"a record has a comment an action, {len(self.actions)}, got {len(comments)}"
+                f"a record has one comment per action, {len(self.actions)}, got {len(comments)}"
             )
         headers = {name: _one_line(self.headers.get(name, "")) for name in HEADERS}
         first, second = self.players
@@ -105,9 +105,9 @@ class MainLine:
     """Plays the moves of a transcript up to its end, or to the first that cannot be played.
 
     Args:
-        game: whose moves they are.
+        game: the game of the moves.
         form: the name of the format, for errors.
-        start_text: of the position before them; None: the initial state.
+        start_text: the text of the position before them; None: the initial state.
 
     Raises:
         InvalidTextError: no position.
@@ -120,12 +120,12 @@ class MainLine:
         )
         self.actions: list[int] = []
         self.comments: list[list[str]] = []  # by ply
-        self.ignored: set[str] = set()  # kinds of oddities beside the moves
-        self.fault: TranscriptError | None = None  # of what follows the moves
+        self.ignored: set[str] = set()  # kinds of oddities outside the moves
+        self.fault: TranscriptError | None = None  # the fault in what follows the moves
 
     @property
     def number(self) -> int:
-        """Of the next move."""
+        """The number of the next move."""
         return len(self.actions) + 1
 
     def play(self, read: Callable[[], int], *, move: str = "", number: str = "") -> None:
@@ -134,7 +134,7 @@ class MainLine:
         Args:
             read: returns its action.
             move: its text, if errors of `read` may lack it.
-            number: of the move, in the format's way.
+            number: the move's number, as the format counts.
         """
         if self.fault is not None:
             return
@@ -169,7 +169,7 @@ class MainLine:
             self.fault = TranscriptError(f"{self.game.name}: {why}", reason)
 
     def comment(self, text: str) -> None:
-        """A comment on the latest move; there is none on the game."""
+        """Add a comment on the latest move; ignores one before the first move."""
         if self.actions and self.fault is None:
             self.comments[-1].append(text)
 
@@ -227,7 +227,7 @@ class TranscriptFormat:
     rules' result if the game is over.
 
     Args:
-        suffix: of such files, with its dot.
+        suffix: the suffix of such files, with its dot.
         write: returns the text of a transcript. Raises IllegalActionError for an action that is not
             legal at its ply, and InvalidTextError for what the format cannot express, such as a
             result or a start.
@@ -237,8 +237,8 @@ class TranscriptFormat:
         draw: the result of a draw by agreement; None: the format has none.
         games: splits the lines of a file into the texts of its games, holding one at a time. A long
             line may arrive in pieces, a long game may be cut: see `GameText`.
-        other_suffixes: of other files that it reads.
-        encodings: to try for files that are not UTF-8 and do not declare one; the first that works.
+        other_suffixes: the suffixes of other files that it reads.
+        encodings: encodings to try in order, for files that are not UTF-8 and declare none.
         declared: returns the encoding that the first bytes of a file declare, by Python's name;
             None for none.
         settings: returns the settings of the game that a text states, such as the board size.

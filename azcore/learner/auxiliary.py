@@ -25,7 +25,7 @@ def auxiliary_losses(
     """The mean loss of each target that a network predicts and a batch has.
 
     Args:
-        outputs: of `AuxiliaryNetwork.outputs`.
+        outputs: the result of `AuxiliaryNetwork.outputs`.
         batch: see `LearnerModule.loss`, with the targets of `Samples.auxiliary` by name.
     """
     losses: dict[str, Tensor] = {}
@@ -64,7 +64,7 @@ def softened(policy: Tensor, legal: Tensor) -> Tensor:
 
 
 def _ownership(predicted: Tensor, owned: Tensor) -> Tensor:
-    """Cross-entropy of each cell's owner, where 0 is half of both; both [N, H, W] in [-1, 1]."""
+    """Cross-entropy of each cell's owner, both [N, H, W] in [-1, 1]; 0 is half for each seat."""
     known = ~owned.isnan()
     share = ((1 + torch.where(known, owned, 0.0)) / 2).clamp(0, 1)
     # Avoid exactly 0 or 1, to which tanh may round.

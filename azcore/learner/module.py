@@ -21,8 +21,8 @@ from azcore.learner.averaging import decay_at, move_average
 from azcore.learner.optimizers import checked_state, make_optimizer
 from azcore.learner.settings import LearnerSettings
 from azcore.learner.team import ALONE, Team
+from azcore.networks.checkpoint import require_weights
 from azcore.networks.contract import AuxiliaryNetwork
-from azcore.networks.saved import require_weights
 from azcore.storage.checkpoint import KEY, like, weights_of, write_checkpoint
 from azcore.storage.targets import TARGETS
 
@@ -49,7 +49,7 @@ class LearnerModule(LightningModule):
         time_share: returns the share of the run's time limit that has passed, to which they refer
             as well; 0 without a limit.
         team: the ranks that learn together; each has this module.
-        description: stored in every checkpoint, see `azcore.networks.saved.describe_run`.
+        description: stored in every checkpoint, see `azcore.networks.checkpoint.describe_run`.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class LearnerModule(LightningModule):
 
         Args:
             path: the checkpoint's path.
-            network: with the structure of this module's.
+            network: a network with the structure of this module's.
             step: number of its optimizer steps.
         """
         weights = {
@@ -257,7 +257,7 @@ class LearnerModule(LightningModule):
         """Refuse loops, optimizer or schedule with a different structure from this run's.
 
         Raises:
-            CheckpointError: naming the place.
+            CheckpointError: the message names the place.
         """
         loop = checkpoint["loops"]["fit_loop"]
         loaders = loop["state_dict"]  # stored there by Lightning; `GenerationLoader` checks it

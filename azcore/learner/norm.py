@@ -1,7 +1,8 @@
 """Batch norm over the rows of all ranks, on any device.
 
-torch's `SyncBatchNorm` runs only on GPUs, and is not a `BatchNorm2d`, which copies of a network for
-search look for. This one is: its weights have the same names, and outside training it acts as one.
+torch's `SyncBatchNorm` runs only on GPUs and is not a `BatchNorm2d`, the class that copies of a
+network for search look for. This class is a `BatchNorm2d`: its weights have the same names, and
+outside training it acts as one.
 
 Letters: N rows of this rank, C channels, W ranks.
 """

@@ -48,11 +48,11 @@ def checked_state(
 
     Args:
         name: `learner.optimizer`.
-        saved: by number of the parameter.
+        saved: the saved state by number of the parameter.
         parameters: the network's parameters.
 
     Raises:
-        CheckpointError: naming the tensor.
+        CheckpointError: the message names the tensor.
     """
     state: dict[int, dict[str, Any]] = {}
     for index, kept in saved.items():

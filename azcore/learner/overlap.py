@@ -89,7 +89,7 @@ class _FreePlay:
     """Starts rounds of a pool: each worker's next as soon as its last one ends, without waiting.
 
     Args:
-        pool: to play.
+        pool: the pool that plays.
     """
 
     def __init__(self, pool: WorkerPool) -> None:

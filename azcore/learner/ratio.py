@@ -73,7 +73,7 @@ class Ratio:
         return {"asked": self._asked, "explained": self._explained}
 
     def load_state_dict(self, state: dict[str, Any], positions: int) -> None:
-        """Restore a state; a run that had a fixed ratio needed the `positions` it has.
+        """Restore a state; a run with a fixed ratio so far needed just its `positions`.
 
         Raises:
             CheckpointError: it is malformed.

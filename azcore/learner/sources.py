@@ -1,6 +1,6 @@
 """Sources of the games that the learner samples positions from.
 
-`SelfPlay` plays them; `azcore.learner.given` provides games from elsewhere.
+`SelfPlay` plays them; `azcore.learner.imported_games` provides games from elsewhere.
 """
 
 from __future__ import annotations

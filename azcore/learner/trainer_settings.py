@@ -91,7 +91,7 @@ class TrainerSettings(Checked, group="trainer"):
         """Refuse a batch that cannot be divided equally.
 
         Raises:
-            SettingError: naming the numbers.
+            SettingError: the message names the numbers.
         """
         shares = self.ranks * self.accumulate_grad_batches
         if shares > 1:

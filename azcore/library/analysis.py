@@ -271,8 +271,8 @@ def search(
     Args:
         game: the game.
         state: the position; None: the initial one.
-        player: whose network evaluates positions; None: every leaf counts as even, except ends of
-            games.
+        player: the player whose network evaluates positions; None: every leaf counts as even,
+            except ends of games.
         simulations: how many; 0 only evaluates the root, for `step`.
         constants: other constants of the search by their names in `conf/search`, such as
             `c_init=2.5`.

@@ -12,7 +12,7 @@ from azcore.errors import SettingError
 from azcore.learner.data import draw_batch
 from azcore.learner.module import LearnerModule
 from azcore.networks import build_network
-from azcore.networks.saved import describe_run, network_of
+from azcore.networks.checkpoint import describe_run, network_of
 from azcore.settings import require
 from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_file import GameFile

@@ -139,7 +139,7 @@ def arena(
             without a network) or another program; or a function from a state to an action.
         changes: `KEY=VALUE` each, as for `command=arena`, such as `arena.opening_plies=4`, except
             for output and backend.
-        game: to play; None: the game of the first player that has one.
+        game: the game to play; None: the game of the first player that has one.
         games: the games per match, even; None: as in the settings, here and below.
         simulations: the simulations per move of each player.
         seed: the seed of openings; the same seed repeats the matches.
@@ -172,7 +172,7 @@ def _require_plain(composed: Mapping[str, Any]) -> None:
     """Refuse settings that only `command=arena` supports.
 
     Raises:
-        SettingError: naming it.
+        SettingError: the message names it.
     """
     arena = composed["arena"]
     require("runs" not in arena, "arena", "tournament here (command=arena has comparisons)", arena)

@@ -19,8 +19,8 @@ from azcore.game.registry import offer, received
 from azcore.library.html import facts_of
 from azcore.library.settings import settings_of
 from azcore.networks import network_settings
+from azcore.networks.checkpoint import network_of
 from azcore.networks.predictor import NetworkPredictor
-from azcore.networks.saved import network_of
 from azcore.search.evaluators import Evaluator
 from azcore.search.predictions import Prediction
 from azcore.storage.checkpoint import KEY, read_checkpoint
@@ -30,7 +30,7 @@ class Player:
     """A network and its game; `azcore.load` makes one.
 
     Attributes:
-        name: in tables; the run's name and the checkpoint's, or a shipped network's.
+        name: the name in tables: the run's name and the checkpoint's, or a shipped network's.
         game: the game, with the settings that the network learned it with.
         network: the torch module: logits [N, A] and values [N] for observations [N, C, H, W].
         step: optimizer steps behind the weights.
@@ -70,7 +70,7 @@ class Player:
         """Refuse a game on which the network was not trained.
 
         Raises:
-            GameError: naming both.
+            GameError: the message names both.
         """
         if not game.is_played_as(self.game.identity):
             raise GameError(f"{self.name} plays {self.game}, got {game}")

@@ -186,7 +186,7 @@ class Run:
         """Batches of positions from the run's games, as training draws them.
 
         Args:
-            steps: how many.
+            steps: the number of batches.
             size: positions in each; None: as in the settings.
 
         Raises:
@@ -280,7 +280,7 @@ def train(
         quiet: print nothing.
         learner: a subclass of `LearnerModule`, such as one with another loss; None: as in the
             settings.
-        callbacks: of Lightning; their `state_dict` must hold plain values and tensors.
+        callbacks: Lightning callbacks; their `state_dict` must hold plain values and tensors.
         settings: the game's own, as for `make`.
 
     Returns:

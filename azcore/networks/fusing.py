@@ -111,7 +111,7 @@ class FusedPooledNetwork(nn.Module):
     """A `PooledNetwork` whose heads share their first convolution and the layer after pooling.
 
     Args:
-        network: with a `PooledPolicyHead`, in which h channels enter each head.
+        network: a network with a `PooledPolicyHead`, in which h channels enter each head.
     """
 
     def __init__(self, network: PooledNetwork) -> None:

@@ -14,7 +14,7 @@ def require_suffix(path: Path) -> None:
     """Refuse a file name that ends in neither .svg nor .png.
 
     Raises:
-        SettingError: naming the suffixes.
+        SettingError: the message names the suffixes.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise SettingError(f"a picture's name must end in {' or '.join(SUFFIXES)}, got {path}")
@@ -24,7 +24,8 @@ def save(picture: Picture, path: Path, width: int = 800) -> None:
     """Write a picture in the format of its suffix, replacing any file of this name.
 
     Args:
-        picture: with theme `light` or `dark`: few programs other than browsers support `auto`.
+        picture: a picture with theme `light` or `dark`, since few programs other than browsers
+            support `auto`.
         path: ends in .svg or .png.
         width: the width of a PNG in pixels.
 

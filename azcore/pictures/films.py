@@ -113,7 +113,7 @@ def shared(films: Sequence[Picture]) -> str:
 
 
 def _heat(pencil: Pencil, board: Board, shares: Mapping[int, float]) -> list[Fragment]:
-    """Marks of actions, each a definition in its place: there are few steps and many plies."""
+    """Marks of actions; equal ones share a definition, since there are few steps and many plies."""
     fill, ink = pencil.palette("hint"), pencil.palette("hint-ink")
     fragments = []
     for hint in reversed(heat_of(board, shares)):

@@ -31,7 +31,7 @@ class Hint:
         path: its clicks, as in `Board.actions`, ignoring choices.
         weight: 0 to 1, its opacity.
         text: a few characters on it.
-        seat: whose action it is; None: the player to move.
+        seat: the seat that acts; None: the player to move.
     """
 
     path: tuple[str, ...]

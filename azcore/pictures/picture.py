@@ -43,7 +43,7 @@ class Picture:
         targets: left, top, width and height of each place, and of each piece in the hand of the
             player to move, by the name of its click.
         listed: the legal actions with their texts if the game has no board to click.
-        definitions: by name, what a bare film uses but does not contain; see `shared`.
+        definitions: what a bare film uses but does not contain, by name; see `shared`.
     """
 
     svg: str
@@ -87,7 +87,7 @@ def draw(
     Args:
         game: any game.
         state: any position.
-        flip: from the second seat's side.
+        flip: draw it from the second seat's side.
         letters: letters in place of drawings that one has to know.
         layers: what to draw over the board.
         theme: `light`, `dark`, or `auto` to follow the page.

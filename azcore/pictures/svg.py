@@ -11,7 +11,7 @@ def number(value: float) -> str:
 
 
 def escaped(words: str) -> str:
-    """A text as content. XML allows no control characters, not even escaped."""
+    """Escape text content. XML forbids control characters, even escaped, so spaces replace them."""
     return escape("".join(letter if letter.isprintable() else " " for letter in words))
 
 
@@ -26,7 +26,7 @@ def tag(name: str, content: str = "", /, **attributes: str | float | None) -> st
 
 
 def text(content: str, x: float, y: float, size: float, /, **attributes: str | float | None) -> str:
-    """A text centred on (x, y); capitals and digits are some 0.72 of the size high."""
+    """Text centred on (x, y); capitals and digits are some 0.72 of the size high."""
     return tag(
         "text",
         escaped(content),

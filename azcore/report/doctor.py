@@ -89,7 +89,7 @@ def value_head(rows: Sequence[Row]) -> str | None:
     )
 
 
-def outcomes_by_heart(rows: Sequence[Row]) -> str | None:
+def memorised_outcomes(rows: Sequence[Row]) -> str | None:
     """The value head overfits: it knows the outcomes of the window, not those of new games."""
     found = _last(rows, "explained_variance", "value_loss", "value_target_variance")
     if not found or statistics.mean(explained for explained, _, _ in found) >= 0:
@@ -199,7 +199,7 @@ def resignation(rows: Sequence[Row]) -> str | None:
 
 CHECKS: tuple[Callable[[Sequence[Row]], str | None], ...] = (
     value_head,
-    outcomes_by_heart,
+    memorised_outcomes,
     policy_entropy,
     repeated_games,
     one_sided_results,

@@ -13,7 +13,7 @@ from azcore.errors import AzcoreError
 from azcore.game import Game
 from azcore.game.registry import received
 from azcore.pictures import Picture
-from azcore.report.chosen import Chooser, Chosen
+from azcore.report.game_choice import Chooser, Chosen
 from azcore.report.games import MAX_PLIES, ended_by, filmed
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee

@@ -19,7 +19,7 @@ from azcore.errors import AzcoreError
 from azcore.game import FloatArray, Game
 from azcore.game.registry import received
 from azcore.pictures import Picture, film
-from azcore.report.chosen import Chooser, Chosen
+from azcore.report.game_choice import Chooser, Chosen
 from azcore.report.predicted import Networks, Predicted, Weights, predicted
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
@@ -96,7 +96,7 @@ def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: 
     """A record with its boards, texts and predictions, up to `MAX_PLIES` plies.
 
     Args:
-        game: whose rules the record follows.
+        game: the record's game.
         record: the game.
         weights: the network's weights; None: no network.
         networks: reads the network.

@@ -17,8 +17,8 @@ import torch
 from azcore.errors import AzcoreError
 from azcore.game import FloatArray, Game
 from azcore.game.registry import received
+from azcore.networks.checkpoint import network_of
 from azcore.networks.predictor import NetworkPredictor
-from azcore.networks.saved import network_of
 from azcore.storage.checkpoint import KEY, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 

@@ -114,8 +114,8 @@ def _page(
     Args:
         run: the run.
         metrics: its rows.
-        games: to show.
-        notes: on games that it cannot show.
+        games: the games to show.
+        notes: notes on games that it cannot show.
     """
     try:
         config, config_note = own_settings(run), ""

@@ -28,7 +28,7 @@ class Slots(NamedTuple):
     tree: npt.NDArray[np.int32]  # [S], or -1: slot is empty
     leaf: npt.NDArray[np.int32]  # [S], node to expand
     length: npt.NDArray[np.int32]  # [S], plies from the root
-    edges: npt.NDArray[np.int32]  # [S, T], i of each, which stays valid when edges move
+    edges: npt.NDArray[np.int32]  # [S, T], i of each edge, which stays valid when edges move
     actions: npt.NDArray[np.int32]  # [S, T], actions of the edges, for the game to replay
 
 

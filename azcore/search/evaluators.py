@@ -204,7 +204,7 @@ class CachedEvaluator(Evaluator):
             else:
                 asked.setdefault(key, i)
         self.remembered += len(keys) - len(asked)
-        policy_logits = self._policy_logits[places]  # rows of -1 are filled below
+        policy_logits = self._policy_logits[places]  # the loop below fills rows of -1
         values = self._values[places]
         if asked:
             fresh = self._evaluator.evaluate(observations[list(asked.values())])

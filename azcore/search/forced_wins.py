@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from azcore.game.batch import GameBatch
-from azcore.game.decided import nothing_decided
+from azcore.game.exhaustive_search import nothing_decided
 from azcore.game.positions import only_roots
 
 

@@ -24,7 +24,7 @@ from numba.extending import register_jitable
 from azcore.search.tree import Tree
 
 TINIEST_PRIOR = 1.1754943508222875e-38  # smallest normal float32, for a prior rounded to 0
-SMALLEST_RANGE = 1e-8  # of rescaled Q values, so that equal ones do not divide by zero
+SMALLEST_RANGE = 1e-8  # range of Q values to rescale, so that equal ones do not divide by zero
 
 
 class Gumbel(NamedTuple):
@@ -32,7 +32,7 @@ class Gumbel(NamedTuple):
 
     c_visit: float  # see `value_scale`
     c_scale: float
-    rescale: bool  # Q values of a node are rescaled to 0 to 1
+    rescale: bool  # rescale a node's Q values to 0 to 1
     mixed_value: bool  # an untried action's Q is `mixed_value`; false: the network's value
     num_actions: int  # A of the game, legal or not
     num_considered: npt.NDArray[np.int32]  # [B], min(m, K); these are the root's first edges

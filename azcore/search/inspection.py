@@ -53,13 +53,13 @@ class NodeView:
     """A node of a search tree."""
 
     path: tuple[int, ...]  # the actions that lead to it from the root
-    player: int  # the seat to move; if the game is over, the seat whose view the outcome takes
+    player: int  # the seat to move; after the end, the seat whose view the outcome takes
     visits: int  # N(s): 1 for its evaluation, and the sum of its edges' visits
     value: float  # the evaluator's value, or the outcome; view of `player`
-    mean: float  # of all values below, its own included; the same view
+    mean: float  # mean of all values below, its own included; the same view
     is_terminal: bool
     rule: str  # `puct`, `considered` or `improved`
-    rate: float  # C(s) on the scale of Q, of `puct` alone; else 0
+    rate: float  # C(s) on the scale of Q, for `puct` alone; else 0
     parent_visits: float  # N(s) under the root in U, for `puct` alone; else 0
     edges: tuple[EdgeView, ...]  # most visits first, then the highest prior
 
@@ -74,7 +74,7 @@ class Step:
     """One edge of a simulation's path, before and after it."""
 
     action: int
-    player: int  # who chose it
+    player: int  # the seat that chose it
     before: tuple[int, float]  # N, W
     after: tuple[int, float]
     gain: float  # the value added to W: the leaf's, in the view of `player`
@@ -86,7 +86,7 @@ class Simulation:
 
     path: tuple[Step, ...]
     player: int  # the seat to move at the leaf
-    value: float  # of the leaf, view of `player`
+    value: float  # the leaf's value, view of `player`
     is_terminal: bool  # the value is the outcome, without an evaluation
 
     @property
@@ -98,9 +98,9 @@ class Stepper:
     """Runs the simulations of one search one by one.
 
     Args of the constructor:
-        search: of one leaf at a time, with its position at root `row`, not searched yet.
+        search: a search of one leaf at a time, with its position at root `row`, not searched yet.
         simulations: their total number, which a Gumbel search divides in advance.
-        noise: of the root, as in `Search.begin`.
+        noise: the root's noise, as in `Search.begin`.
         row: the tree.
 
     Raises:
@@ -129,8 +129,8 @@ class Stepper:
         """Run one more simulation.
 
         Args:
-            value: of the leaf, in [-1, 1], view of the player to move there, in place of the
-                evaluator's; the outcome of a game cannot be replaced.
+            value: a value in [-1, 1] for the leaf, in the view of the player to move there, in
+                place of the evaluator's. It cannot replace the outcome of a game.
         """
         walk = list(self._walk())
         self.search.simulate(self.row, value)

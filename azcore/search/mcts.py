@@ -28,7 +28,7 @@ from azcore.errors import AzcoreError, GameError
 from azcore.game import FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
-from azcore.game.decided import nothing_decided
+from azcore.game.exhaustive_search import nothing_decided
 from azcore.game.positions import Paths, make_positions
 from azcore.search import backups, gumbel, puct, results, roots, walks
 from azcore.search.evaluators import Evaluator
@@ -86,15 +86,15 @@ class Search:
         self._positions = make_positions(game, slots, keys=settings.transpositions)
         self._code: dict[Any, Callable[..., Any]] = {}  # by kernel, see `call`
         self.num_leaves = 0  # leaves of the current wave
-        self._noise: dict[int, Noise] = {}  # by row, to mix in once
+        self._noise: dict[int, Noise] = {}  # keyed by row, to mix in once
         of_game = settings.proof_plies is None
         self._proof_plies = game.proof_plies if of_game else settings.proof_plies or 0
         self._decided = nothing_decided(slots)
-        # As far as the leaves of a root's first moves: a search that only compared decided leaves
-        # could postpone a win forever.
+        # One ply more at the root, as far as the leaves of its first moves: a search that only
+        # compared decided leaves could postpone a win forever.
         self.forced_wins = ForcedWins(self.states, self._proof_plies and self._proof_plies + 1)
-        self._only: dict[int, int] = {}  # by row, the action that a root keeps once it is evaluated
-        self.proof_seconds = 0.0  # of the current wave, for `proof_plies`
+        self._only: dict[int, int] = {}  # row -> action that its root keeps once evaluated
+        self.proof_seconds = 0.0  # seconds of the current wave, for `proof_plies`
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -209,7 +209,7 @@ class Search:
                 f"{self.settings.num_simulations} simulations, got {simulations}"
             )
         if self.states.is_terminal(row):
-            raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
+            raise GameError(f"{self.game.name}: the game is over, so there is nothing to search")
         self._only.pop(row, None)
         if takes_wins and (win := self.forced_wins.action(row)) >= 0:
             self._clear(row)
@@ -260,7 +260,7 @@ class Search:
             leaves_walked = np.repeat(walked, self.settings.leaves_per_tree)
             self._describe(
                 np.where(leaves_walked, self._slots.tree, np.int32(-1))
-            )  # the others were described before
+            )  # earlier calls described the others
             self.num_leaves += self.call(
                 walks.share,
                 self.trees.tree,
@@ -424,11 +424,11 @@ class Search:
 
         Args:
             row: the tree, the only one that has begun.
-            value: of the leaf in the view of its player, in place of the evaluator's.
+            value: the leaf's value in the view of its player, in place of the evaluator's.
         """
         wave = self.trees.wave
         left = int(wave.budget[row])
-        is_known = self.held(row) >= 0  # else this evaluates the root, which takes none of them
+        is_known = self.held(row) >= 0  # else this evaluates the root, which needs none of them
         wave.active[row] = True
         if is_known:
             wave.budget[row] = min(left, 1)
@@ -490,7 +490,7 @@ class Search:
 
     def _root_edges(self, row: int) -> slice:
         """The edges of a tree's root; empty while the root waits."""
-        # As fields of the array: in Python, reading a record's field takes ten times as long.
+        # Read the array's fields: in Python, reading a record's field takes ten times as long.
         first = self.trees.tree.nodes["first_edge"][row, 0]
         count = self.trees.tree.nodes["num_edges"][row, 0]
         return slice(0) if count == PENDING else slice(first, first + count)

@@ -25,7 +25,7 @@ def make_trees(game: Game, num_trees: int, settings: SearchSettings) -> tuple[Tr
     reused = int(settings.reuse_limit * settings.num_simulations) if reuse else 0
     max_nodes = 1 + settings.num_simulations + reused + leaves
     longest = min(game.max_game_length, max_nodes) + 1
-    some_edges = min(game.num_actions, 64) * min(max_nodes, 32)  # more when needed
+    some_edges = min(game.num_actions, 64) * min(max_nodes, 32)  # it grows when needed
     tree = allocate(num_trees, max_nodes, some_edges)
     variants = Variants(
         best_only=np.zeros(num_trees, np.bool_) if settings.stop_early else None,

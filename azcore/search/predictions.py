@@ -34,7 +34,7 @@ class Prediction:
 
     policy: FloatArray  # [A], softmax over the legal actions, 0 for the others
     value: float  # in [-1, 1]
-    chances: Chances | None = None  # of a network with a value of win, draw and loss
+    chances: Chances | None = None  # from a network whose value is win, draw and loss
     ownership: FloatArray | None = None  # [H, W] in [-1, 1], +1 own; cells as in `Game.ownership`
     score: float | None = None  # by how much the player to move wins, as in `Game.score`
     material: float | None = None  # how far the player to move is ahead at the end, `Game.material`
@@ -78,7 +78,7 @@ class Predictor(ABC):
         """Predictions of some positions, none of them terminal.
 
         Args:
-            game: of the states, with the shapes of the network's.
+            game: the states' game, with the shapes of the network's.
             states: the positions.
         """
 

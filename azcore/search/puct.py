@@ -35,7 +35,7 @@ class Selection(NamedTuple):
     first_play_relative: bool
     first_play_by_mass: bool  # the reduction grows with the policy of the tried actions
     virtual_loss: int  # n_vl, added to N for each simulation in flight
-    virtual_loss_is_loss: bool  # and subtracted from W; false: Q counts evaluated ones only
+    virtual_loss_is_loss: bool  # also subtract it from W; false: Q counts evaluated ones only
     spread: float  # how far C(s) follows the spread of values, see `spread_factor`
     spread_prior: float
     spread_visits: float
@@ -67,9 +67,9 @@ def exploration(edge: Edge, shared: Shared, formula: Callable[..., float] | None
         U(s, a) = C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a))
 
     Args:
-        edge: of the action.
-        shared: of the node.
-        formula: of a package, which replaces this one, see `rules.py`; None: none.
+        edge: the action's edge.
+        shared: the node's shared terms.
+        formula: a package's formula in place of this one, see `rules.py`; None: none.
     """
     if formula is None:
         return shared.scale * edge.bonus

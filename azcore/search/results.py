@@ -161,7 +161,7 @@ def prune_forced(
         b: the tree.
         order: as for `read_root`.
         rule: the constants of PUCT.
-        variants: of the search.
+        variants: the search's variants.
         factors: float64 [B], of `forced_visits`; where it is 0 or None, nothing changes.
         kept: int32 [K], changed, in ascending order of actions.
     """

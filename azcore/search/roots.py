@@ -59,7 +59,7 @@ class Trees(NamedTuple):
     wave: Wave
     rule: Selection
     variants: Variants
-    most_kept: int  # the largest `size_of` a subtree that a move keeps; 0: none
+    most_kept: int  # the largest subtree that a move keeps, by `size_of`; 0: none
     root: Root
     new_id: npt.NDArray[np.int32]  # [M], scratch
     new_tried: npt.NDArray[Any]  # TRIED [R], scratch
@@ -108,7 +108,7 @@ def begin_search(trees: Trees, b: int, simulations: int, forced: float) -> None:
     Args:
         trees: changed.
         b: the tree.
-        simulations: how many.
+        simulations: their number.
         forced: factor of `forced_visits`, if the search has any.
     """
     room = trees.tree.nodes.shape[1] - trees.wave.leaves_per_tree - simulations
@@ -197,7 +197,9 @@ def mix_root_noise(
             highest = max(highest, float(tree.edge_prior[b, node.first_edge + order[rank]]))
         for rank in range(node.num_edges):
             prior = float(tree.edge_prior[b, node.first_edge + order[rank]])
-            total += (prior / highest) ** (1.0 / temperature)  # by the highest: no underflow to 0
+            total += (prior / highest) ** (
+                1.0 / temperature
+            )  # relative to the highest: no underflow
     for rank in range(node.num_edges):
         i = order[rank]
         e = node.first_edge + i

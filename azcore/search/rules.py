@@ -19,7 +19,7 @@ from azcore.search.settings import RULES
 
 # Q(s, a), P(s, a), N(s, a), N(s), C(s) and whether s is the root, as `puct.exploration` passes them
 SIGNATURE = "float64(float64, float64, float64, float64, float64, boolean)"
-OURS = ("azcore", "numba", "typing")  # packages whose functions appear in modules of kernels
+OURS = ("azcore", "numba", "typing")  # packages whose functions the kernels' modules import
 
 
 def formula_named(name: str) -> Callable[..., float]:

@@ -51,8 +51,8 @@ LEFT_OUT: Mapping[str, Any] = {
     "gumbel": None,
     "rule": None,
 }
-RULES = "azcore.search_rules"  # group of entry points
-TARGET_PARTS = 65_535  # of a policy that is stored as whole numbers
+RULES = "azcore.search_rules"  # the group of entry points
+TARGET_PARTS = 65_535  # parts of a policy that azcore stores as whole numbers
 
 OWN = "null for the game's own"
 FINITE: Test = (lambda value: 0 <= value < math.inf, "0 or more")
@@ -101,7 +101,7 @@ class SearchSettings(Checked, group="search"):
     solve: bool
     proof_plies: Annotated[int | None, or_null(within(0, MOST_PROOF), OWN)]
     gumbel: GumbelSettings | None  # None: PUCT everywhere
-    rule: str | None  # of a package, see `rules.py`; None: azcore's formula
+    rule: str | None  # a package's formula, see `rules.py`; None: azcore's
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -239,7 +239,7 @@ class SearchResult:
     q_values: FloatArray  # [K], Q(s, a); 0 where never visited, the outcome where proven
     priors: FloatArray  # [K], P(s, a), noise included where it was added
     # PUCT: mean over the root's simulations; the outcome if it is proven. Gumbel: sum of pi' and
-    # completed Q, since its simulations are shared out to find the best action and their mean says
+    # completed Q, since its simulations serve to find the best action and their mean says
     # little. Either: the network's own value if there were none.
     value: float
     network_value: float  # the evaluator's value of the root itself

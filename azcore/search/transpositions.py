@@ -39,10 +39,10 @@ class Transpositions(NamedTuple):
 
     root_ply: npt.NDArray[np.int32]  # [B], plies since the tree was started; see `key_of_node`
     ply_keys: npt.NDArray[np.uint64]  # [plies], a random number for each ply
-    node_key: npt.NDArray[np.uint64]  # [B, M], of position and ply
+    node_key: npt.NDArray[np.uint64]  # [B, M], the key of position and ply
     node_shared: npt.NDArray[np.bool_]  # [B, M], whether several edges lead or have led there
     table: npt.NDArray[np.int32]  # [B, K], nodes by key, or NO_NODE; the root is not in it
-    slot_waits: npt.NDArray[np.bool_]  # [S], ends at a node that an earlier slot will expand
+    slot_waits: npt.NDArray[np.bool_]  # [S], its leaf waits for an earlier slot
     scratch: npt.NDArray[np.int32]  # [max(M, longest path + 1)]
 
 

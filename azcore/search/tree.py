@@ -32,7 +32,7 @@ from azcore.game.compilation import record_type
 
 NO_NODE = -1  # child of an edge that has not been visited
 PENDING = -1  # num_edges of a node that waits for its evaluation
-PLACES_PER_NODE = 4  # a node of t tried edges has had room for 1, 2, 4, ...: fewer than 4 t in all
+PLACES_PER_NODE = 4  # room grows by 1, 2, 4, ...: fewer than 4 t in total for t tried edges
 
 
 NODE = record_type(
@@ -75,16 +75,16 @@ class Tree(NamedTuple):
 class Wave(NamedTuple):
     """The work left in each tree."""
 
-    active: npt.NDArray[np.bool_]  # [B], has a leaf in flight or simulations left
+    active: npt.NDArray[np.bool_]  # [B], whether it has a leaf in flight or simulations left
     budget: npt.NDArray[np.int32]  # [B], simulations left
-    leaves_per_tree: int  # most leaves in flight at once; slots of tree b begin at b times that
+    leaves_per_tree: int  # most leaves in flight at once; tree b's slots begin at b times that
 
 
 class InFlight(NamedTuple):
     """Numbers of simulations in flight in B trees; zero everywhere between waves."""
 
     nodes: npt.NDArray[np.int32]  # [B, M], the sum over the node's edges
-    tried: npt.NDArray[np.int32]  # [B, R], of the edge that has this place
+    tried: npt.NDArray[np.int32]  # [B, R], for the edge at this place
 
 
 def allocate(num_trees: int, nodes_per_tree: int, edges_per_tree: int) -> Tree:

@@ -25,14 +25,14 @@ class Variants(NamedTuple):
     best_only: npt.NDArray[np.bool_] | None  # [B], searches that end once `is_settled`
     forced: npt.NDArray[np.float64] | None  # [B], factor of `forced_visits`; 0: none
     gumbel: Gumbel | None  # the rule in place of PUCT
-    in_flight: InFlight | None  # of several leaves at once
+    in_flight: InFlight | None  # for several leaves at once
     transpositions: Transpositions | None
     proofs: Proofs | None
     squares: npt.NDArray[np.float64] | None  # [B, M], see `spread_factor`
     formula: Callable[..., float] | None  # in place of PUCT's, see `rules.py`
 
     def only(self, *names: str) -> Variants:
-        """Without all but these methods, for a kernel that uses no other.
+        """Keep only these methods, for a kernel that uses no other.
 
         So numba compiles that kernel once for all searches that differ in the others alone.
         """

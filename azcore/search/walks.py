@@ -32,7 +32,7 @@ from azcore.search.tree import (
 )
 from azcore.search.variants import Variants
 
-# How a walk ended: at a new leaf, at one that needs no network, or at one that another walk already
+# How a walk ended: at a new leaf, at one that needs no network, or at one that another walk has
 # reached.
 NEW, KNOWN, WAITING = 0, 1, 2
 
@@ -143,7 +143,7 @@ def find_leaves(
     Args:
         tree: changed: new nodes, and backups of known terminal nodes.
         walked: bool [B], the trees to walk; none has a leaf in flight. May be `wave.active`.
-        wave: its budget is counted down, `active` is written for the trees that were walked.
+        wave: counts down its budget, and writes `active` for the trees that it walked.
         rule: the constants of PUCT.
         variants: changed; each choice of methods has its own compilation.
         slots: filled; slots of these trees without a leaf stay empty.
@@ -163,13 +163,13 @@ def find_leaves(
                     slots.tree[s], slots.leaf[s], slots.length[s] = b, 0, 0
                     used += 1
                 break
-            left = wave.budget[b] + used  # those in flight have not been counted yet
+            left = wave.budget[b] + used  # those in flight do not count yet
             if is_settled(tree, b, left, variants.best_only) or proof_of(b, 0, variants.proofs):
                 wave.budget[b] = 0
             if wave.budget[b] <= 0:
                 break
             ended = walk(tree, b, s, rule, variants, slots)
-            if ended == WAITING:  # nothing more to find now
+            if ended == WAITING:  # there is nothing more to find now
                 break
             wave.budget[b] -= 1
             edges, length = slots.edges[s], slots.length[s]

@@ -40,7 +40,7 @@ class Job(ABC, Generic[Result]):
 
 
 class JobCancelledError(Exception):
-    """Nobody waits for this job anymore."""
+    """Nothing waits for this job any more."""
 
 
 class JobContext:
@@ -125,7 +125,7 @@ class JobSlots(ABC):
 
         Args:
             number: the slot's number, 0 to `count` - 1.
-            job: to do.
+            job: the job to do.
             weights: published ones.
             tell: called, on any thread, with the progress; never called in a cluster, which reports
                 only results.

@@ -139,7 +139,7 @@ class RequestServer:
         if method == ROUND:
             self._rounds.append(self._threads[values[0]].submit(self._do, request, answer))
         elif method == JOB:
-            values = (_telling(request[0], answer), *values)
+            values = (_progress_reporter(request[0], answer), *values)
             self._jobs[values[1]].submit(self._do, (request[0], method, values), answer)
         else:
             wait(self._rounds)
@@ -163,7 +163,7 @@ class RequestServer:
             thread.shutdown(wait=False, cancel_futures=True)
 
 
-def _telling(number: int, answer: Callable[[Answer], None]) -> Tell:
+def _progress_reporter(number: int, answer: Callable[[Answer], None]) -> Tell:
     """A function that reports a job's progress, at a limited rate."""
     last = time.monotonic()
 

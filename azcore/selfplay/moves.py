@@ -20,7 +20,7 @@ from numba.extending import register_jitable
 from azcore import chance
 from azcore.chance import Purpose, uniform
 from azcore.game.compilation import compiled, record_type
-from azcore.game.decided import Decided, nothing_decided
+from azcore.game.exhaustive_search import Decided, nothing_decided
 from azcore.search.compiling import SOURCES
 from azcore.search.gumbel import Gumbel
 from azcore.search.proofs import best_of

@@ -69,7 +69,7 @@ class WorkerPool(ABC):
     """The workers of a run. A pool is unusable after it has raised an error.
 
     Attributes:
-        game: in the form that self-play uses.
+        game: the game in the form that self-play uses.
         settings: number of games and workers, and how moves are chosen.
     """
 
@@ -245,7 +245,7 @@ class RoundsUnderWay:
     """Rounds of a pool's workers. The cost of waiting does not grow with their number.
 
     Args:
-        pool: whose rounds they are.
+        pool: the pool that plays the rounds.
     """
 
     def __init__(self, pool: WorkerPool) -> None:

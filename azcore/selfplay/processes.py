@@ -34,7 +34,7 @@ class ProcessLauncher(Launcher):
     """Starts processes on this machine.
 
     Args:
-        count: how many.
+        count: their number.
         environment: variables of the processes, in addition to this one's.
         servers: that they use; closed after them.
     """

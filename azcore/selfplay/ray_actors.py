@@ -37,7 +37,7 @@ class RayLauncher(Launcher):
     """Starts actors in a Ray cluster.
 
     Args:
-        count: how many; at most one for each worker.
+        count: their number; at most one for each worker.
         workers: that they share.
         placement: where the cluster is, and what each actor needs.
         say: called with a sentence.
@@ -131,9 +131,9 @@ class RayActors:
     """The actors of a pool: the home of each member.
 
     Args:
-        cluster: to place them in; closed with them.
+        cluster: the cluster to place them in; it closes with them.
         options: resources of each.
-        count: how many.
+        count: their number.
         wait: seconds after which a member without resources becomes a guest.
         say: called with a sentence.
     """

@@ -47,7 +47,7 @@ class RayCluster:
 
     Args:
         address: auto, HOST:PORT or ray://HOST:PORT; None: start a cluster on this machine.
-        cpus: for its actors, if it starts here.
+        cpus: the number for its actors, if it starts here.
         wait: seconds within which it must answer.
 
     Attributes:
@@ -253,7 +253,7 @@ def signals_kept() -> Iterator[None]:
     """Restore our signal handler, which Ray replaces with one that kills the process.
 
     Raises:
-        KeyboardInterrupt: the signal arrived meanwhile, as from our handler.
+        KeyboardInterrupt: the signal arrived meanwhile; our handler would raise it, too.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -47,7 +47,7 @@ def members_in(
     Args:
         launcher: starts them.
         recipe: builds them.
-        workers: how many; at least one for each member.
+        workers: their number; at least one for each member.
         work: their purpose, a part of their names.
         restarts: how often in a row a member restarts before its first answer.
         say: called with a sentence about each loss, on any thread.
@@ -70,7 +70,7 @@ class RemotePool(WorkerPool):
     """Remote workers; unless it is closed, they run until this process ends.
 
     Args:
-        game: in the form that self-play uses.
+        game: the game in the form that self-play uses.
         settings: number of games and workers, and how moves are chosen.
         launcher: starts them; closed with the pool.
         recipe: builds them.
@@ -104,7 +104,7 @@ class RemotePool(WorkerPool):
         message = (self._slots.published(weights.packed()), weights.version, resign_threshold)
         states = self._states_of_members()
         given = [
-            member.go_on_from(state, message)
+            member.resume_from(state, message)
             for member, state in zip(self._members, states, strict=True)
         ]
         for done in given:
@@ -150,7 +150,7 @@ class RemotePool(WorkerPool):
             for member in self._members
         ]
         loaded = [
-            member.go_on_from(own, None) for member, own in zip(self._members, shared, strict=True)
+            member.resume_from(own, None) for member, own in zip(self._members, shared, strict=True)
         ]
         for done in loaded:
             done.result()
@@ -311,7 +311,7 @@ class RemoteMember:
         with self._lock:
             return self._ask(method, values, tell)
 
-    def go_on_from(
+    def resume_from(
         self, states: bytes, weights: tuple[Any, int, float | None] | None
     ) -> Future[Any]:
         """Load the states, or set the weights that follow them; drop earlier requests.

@@ -33,7 +33,7 @@ def best_child_value(visits: IntArray, q: FloatArray, best: int, value: float) -
         visits: int32 [K].
         q: float32 [K].
         best: the index of the first of `rank`.
-        value: of the root.
+        value: the root's value.
     """
     return float(q[best]) if visits[best] > 0 else value
 
@@ -139,7 +139,7 @@ def new_lows(record: GameRecord) -> tuple[FloatArray, BoolArray]:
     For a threshold between two lows the game is resigned at the second of them.
 
     Args:
-        record: of a game that was played to its end.
+        record: a game that was played to its end.
 
     Returns:
         float32 [L], falling: the higher of the root's and the best child's value; bool [L], whether

@@ -114,8 +114,8 @@ class SelfPlaySettings(Checked, group="selfplay"):
         """The probability that the next move gets a full search.
 
         Args:
-            values: of the searched plies so far, all in the view of one seat. The game is decided
-                if the last `DECIDED_PLIES` agree on the winner.
+            values: the values of the searched plies so far, all in the view of one seat. The game
+                is decided if the last `DECIDED_PLIES` agree on the winner.
         """
         share, sure = self.full_search_share, self.decided_value
         last = np.array(values[-DECIDED_PLIES:], np.float64)

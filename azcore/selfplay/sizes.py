@@ -105,7 +105,7 @@ def with_games(
     """The settings with a number of games, and the trials that found it; empty if it was given.
 
     Args:
-        settings: with a number of workers.
+        settings: settings with a number of workers.
         device_type: the network's device type, as torch names it.
         actor_of: makes an actor with given settings, to be measured and discarded.
         processes: how many processes the workers will be in. Only the workers of one are
@@ -145,7 +145,7 @@ def with_games(
 
 
 def _games_sharing_gpu(cells: int) -> int:
-    """A power of two."""
+    """The games of a process that shares a GPU, by the cells of a board; a power of two."""
     games = 1 << round(math.log2(CELLS_PER_BATCH / cells))
     return min(max(games, FEWEST_SHARED), MOST_SHARED)
 

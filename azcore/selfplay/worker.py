@@ -71,8 +71,8 @@ class Worker:
         settings: how moves are chosen.
         num_games: number of games at once.
         first_index: index of its first game in the run.
-        index_step: from one of its games to the next: the number of workers.
-        seed: of the run.
+        index_step: the step from one of its games to the next: the number of workers.
+        seed: the run's seed.
         evaluator: evaluates leaves; this worker's own.
         record_surprise: whether records store how much each search surprised the network.
         starts: what games begin from, of `variant`; None: the initial position.
@@ -163,7 +163,7 @@ class Worker:
         if self._proof_plies:
             self._decide()
         if self._call(moves.begin):
-            self._see_to_games()
+            self._handle_games()
         self._wave += 1
         has_leaves = search.select()
         stats.proof_seconds += search.proof_seconds
@@ -179,7 +179,7 @@ class Worker:
             self._in_play = moves.with_more_room(self._in_play)
         if found == moves.MOVED:
             search.play(self._in_play.chosen, self._in_play.is_over)
-        return self._see_to_games() if found else []
+        return self._handle_games() if found else []
 
     def _decide(self) -> None:
         """Try to prove the positions in which a search is due."""
@@ -214,7 +214,7 @@ class Worker:
     def _arguments(self) -> tuple[Any, ...]:
         return (self._search.trees, self._in_play, self._way, self._wave)
 
-    def _see_to_games(self) -> list[GameRecord]:
+    def _handle_games(self) -> list[GameRecord]:
         """Do what the kernels of `moves` leave to the worker; returns the games that ended."""
         records = []
         chosen, is_over = self._in_play.chosen, self._in_play.is_over

@@ -217,7 +217,7 @@ def _require_plain(value: object, most: int) -> None:
             is how a few bytes can grow into a tree too large to walk.
 
     Raises:
-        ValueError: naming what was found.
+        ValueError: the message names what was found.
     """
     left = most
     level: list[object] = [value]
@@ -250,7 +250,7 @@ def _require_parts(checkpoint: dict[str, Any]) -> None:
     """Refuse a checkpoint without the parts that every reader needs.
 
     Raises:
-        ValueError, KeyError, TypeError: naming the part.
+        ValueError, KeyError, TypeError: the message names the part.
     """
     require_identity(checkpoint[KEY]["game"])
     # Its content is checked when a network is built from it.
@@ -281,7 +281,7 @@ def like(saved: Any, expected: Any, what: str) -> Any:
         `saved` without unexpected keys; the caller handles missing ones.
 
     Raises:
-        CheckpointError: naming the place.
+        CheckpointError: the message names the place.
     """
     if isinstance(expected, dict) and isinstance(saved, dict):
         return {
@@ -316,7 +316,7 @@ def require_sizes(
         path: the path of the checkpoint.
 
     Raises:
-        CheckpointError: naming both sides.
+        CheckpointError: the message names both sides.
     """
     try:
         source = checkpoint["SelfPlayData"]["source"]
@@ -377,7 +377,7 @@ def require_same_tensor(got: object, wanted: Tensor, what: str) -> None:
     """Refuse a tensor of another shape or type than `wanted`, or one that is not finite.
 
     Raises:
-        ValueError: naming `what`.
+        ValueError: the message names `what`.
     """
     if not isinstance(got, Tensor) or got.shape != wanted.shape or got.dtype != wanted.dtype:
         kind = f"{got.dtype} {list(got.shape)}" if isinstance(got, Tensor) else "none"

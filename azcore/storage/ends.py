@@ -28,7 +28,7 @@ class Ends:
 
     Args:
         game: the game of the records.
-        targets: those of `OF_THE_END`, those to store, which the game must state.
+        targets: the targets of `OF_THE_END` to store, which the game must state.
     """
 
     def __init__(self, game: Game, targets: Collection[str]) -> None:

@@ -225,7 +225,8 @@ class GameFile:
         """The games before a place from which `frames` yields game `number` soon.
 
         Args:
-            number: from 0, dropped games included. For a dropped one: the first remaining place.
+            number: the number from 0, dropped games included. A dropped one stands for the first
+                remaining game.
 
         Raises:
             GameFileError: the frame of dropped games of a part is truncated or altered.

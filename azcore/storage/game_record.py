@@ -198,7 +198,7 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
     if len(payload) != length:
         raise GameFileError(f"{where}: a record of {length} bytes ends after {len(payload)}")
     if zlib.crc32(payload) != checksum:
-        raise GameFileError(f"{where}: a record's bytes were altered, its checksum does not match")
+        raise GameFileError(f"{where}: a record's bytes were altered (checksum mismatch)")
     try:
         return _record_of(payload, magic)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -242,7 +242,7 @@ def _check_arrays(record: GameRecord) -> None:
     """Check that lengths fit each other and that a game could have these values.
 
     Raises:
-        ValueError: naming the array.
+        ValueError: the message names the array.
     """
     plies, named = len(record), len(record.visit_actions)
     demand(plies >= 1, "actions", "one or more", plies)
@@ -272,7 +272,7 @@ def _check_header(record: GameRecord) -> None:
     """Check types and ranges of the plain values.
 
     Raises:
-        ValueError: naming the value.
+        ValueError: the message names the value.
     """
     threshold, plies = record.resign_threshold, len(record)
     for name, fits, wanted in (
@@ -311,7 +311,7 @@ def require_identity(identity: Any) -> None:
     """Refuse a value that cannot be a `Game.identity`, whose settings go to a game's constructor.
 
     Raises:
-        ValueError: naming what is wrong.
+        ValueError: the message names what is wrong.
     """
     keys = {"name", "version", "settings"}
     demand(
@@ -336,7 +336,7 @@ def require_start(start: object) -> None:
     """Refuse a value that cannot be the text of a start; only the game can check the rest.
 
     Raises:
-        ValueError: naming what is wrong.
+        ValueError: the message names what is wrong.
     """
     fits = type(start) is str and 0 < len(start) <= MOST_START and start.isprintable()
     demand(fits, "a start", f"a line of at most {MOST_START} characters", start)
@@ -371,7 +371,7 @@ def require_same_game(record: GameRecord, game: Game, where: str) -> None:
     """Refuse a record of another game, version or settings.
 
     Raises:
-        GameFileError: naming both games.
+        GameFileError: the message names both games.
     """
     if record.game != game.identity:
         raise GameFileError(f"{where}: records must be of {game.identity}, got {record.game}")

@@ -54,7 +54,7 @@ class Referee:
     """Checks records against one game's rules. Not thread-safe.
 
     Args:
-        game: whose rules apply.
+        game: the game whose rules apply.
     """
 
     def __init__(self, game: Game) -> None:
@@ -86,7 +86,7 @@ class Referee:
             where: named in errors.
 
         Raises:
-            GameFileError: naming the ply of a faulty move.
+            GameFileError: the message names the ply of a faulty move.
         """
         require_same_game(record, self.game, where)
         ended, outcome = self.replay(

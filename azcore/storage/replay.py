@@ -94,7 +94,7 @@ class ReplayBuffer:
         surprise_share: share of a game's samples drawn in proportion to the surprises in its
             record; the rest is drawn uniformly from its positions. The average number of samples
             of a game does not change; without any surprise, all are uniform.
-        folder: of the disk on which to store the games; None: in memory.
+        folder: a folder on the disk that stores the games; None: in memory.
         targets: the auxiliary targets that samples need, see `azcore.storage.targets`. Their
             arrays, all in the view of the player to move:
             ownership float32 [N, H, W], NaN: unknown; score float32 [N], as a share of the game's
@@ -146,7 +146,7 @@ class ReplayBuffer:
         self._idle: deque[_Scratch] = deque()  # not in use by any thread
 
     def __len__(self) -> int:
-        """Games in the window."""
+        """The number of games in the window."""
         return self._games.end - self._games.first
 
     @property

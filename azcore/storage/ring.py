@@ -19,8 +19,8 @@ class Ring:
     """A ring buffer of the latest entries, numbered from the first ever: entry i is at i % room.
 
     Args:
-        dtype: of an entry.
-        folder: on whose disk it lies; None: in memory.
+        dtype: an entry's dtype.
+        folder: a folder on the disk that holds it; None: in memory.
 
     Attributes:
         room: the array; an empty ring may have none of its own.

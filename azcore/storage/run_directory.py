@@ -141,7 +141,7 @@ class RunDirectory:
         """Refuse a run that contains a link.
 
         Raises:
-            SettingError: naming the link.
+            SettingError: the message names the link.
         """
         for path in self.path.iterdir():
             if path.name.startswith(OWN):  # other files there are ignored

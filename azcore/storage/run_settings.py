@@ -202,7 +202,7 @@ def require_notes(written: Mapping[str, Any]) -> None:
     """Check the notes on a run that a command line sets.
 
     Raises:
-        SettingError: naming the key.
+        SettingError: the message names the key.
     """
     for key in ("name", "note"):
         most, text = LONGEST_NOTE[key], written[key]
@@ -229,7 +229,7 @@ def read_config(run: RunDirectory) -> dict[str, Any]:
                 named = {dict: "settings by name", int: "a whole number", str: "text"}[kind]
                 raise SettingError(f"{run.config}: {key} must be {named}, got {shortened(value)}")
         elif key not in OPTIONAL:
-            raise SettingError(f"{run.config} must hold the settings of a run, {key} is missing")
+            raise SettingError(f"{run.config} must hold the settings of a run; {key} is missing")
     name = config["game"].get("name")
     if not isinstance(name, str):
         raise SettingError(f"{run.config}: game.name must be text, got {shortened(name)}")

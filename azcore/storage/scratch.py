@@ -29,7 +29,7 @@ class ScratchFile:
     """A nameless file that holds one array.
 
     Args:
-        folder: on whose disk it lies.
+        folder: a folder on the disk that holds it.
         what: its purpose, for errors.
     """
 

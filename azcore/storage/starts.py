@@ -75,7 +75,7 @@ class Starts:
 
     Args:
         game: the game that begins there.
-        lines: at least one.
+        lines: the lines, at least one.
         left_out: why lines and games of the files are left out.
     """
 
@@ -85,11 +85,11 @@ class Starts:
         self._game, self._lines, self._left_out = game, lines, left_out
 
     def __len__(self) -> int:
-        """Positions, and games that each have a start among their positions."""
+        """The number of positions, and of games that have a start among their positions."""
         return len(self._lines)
 
     def draw(self, rng: np.random.Generator) -> Start:
-        """One of all lines, uniformly."""
+        """Draw one of all lines, uniformly."""
         return self._start(self._lines[int(rng.integers(len(self._lines)))], rng)
 
     def in_turn(self, seed: int) -> Iterator[Start]:
@@ -116,7 +116,7 @@ class Starts:
         """Refuse starts that a transcript format cannot express.
 
         Raises:
-            InvalidTextError: naming the file and the position.
+            InvalidTextError: the message names the file and the position.
         """
         for line in self._lines:
             if line.text is not None:
@@ -127,7 +127,7 @@ class Starts:
                         f"{line.where}: no {form.suffix} file can begin there: {error}"
                     ) from error
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """`1,204 positions and 30 games`, and how much of the files was left out."""
         games = sum(line.is_game for line in self._lines)
         counts = {"position": len(self) - games, "game": games}
@@ -142,7 +142,7 @@ def require_plies(plies: Sequence[int], where: str) -> None:
     """Refuse a setting that is neither a number of plies nor a range.
 
     Raises:
-        SettingError: naming the setting.
+        SettingError: the message names the setting.
     """
     fits = len(plies) in (1, 2) and plies[0] >= 0 and list(plies) == sorted(plies)
     require(fits, where, "a number of plies, 0 or more, or two in ascending order", list(plies))
@@ -160,9 +160,9 @@ def read_starts(
 
     Args:
         game: the game of the files.
-        files: paths.
-        plies: in games, a start is the position after this many plies; of two numbers, it draws a
-            number from the first to the second.
+        files: their paths.
+        plies: in a game, the start is the position after this many plies; given two numbers, it
+            draws one from the first to the second.
         where: the setting that names the files, for errors.
         variant: the game to play, which may forbid actions that `game` allows; None:
             `game` itself.

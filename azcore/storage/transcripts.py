@@ -5,7 +5,8 @@
     for transcript in read_transcripts(path, game): ...  # of a file; an error for each bad one
 
 A game record of self-play becomes a transcript with search results as comments. Any other game
-becomes a transcript of its actions and its players. `azcore.storage.given_records` is the reverse.
+becomes a transcript of its actions and its players. `azcore.storage.imported_records` converts in
+the other direction.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ def format_of_path(game: Game, path: Path, *, by_others: bool = False) -> Transc
     """The transcript format for a file's suffix.
 
     Args:
-        game: whose formats there are.
-        path: of the file.
+        game: the game whose formats to choose from.
+        path: the file's path.
         by_others: it may have a suffix that azcore reads but does not write.
 
     Raises:
@@ -158,7 +159,7 @@ def read_transcripts(
 
     Args:
         path: its suffix determines the format.
-        game: whose games they are.
+        game: the game that was played.
         progress: called with the bytes read so far, for each game.
 
     Raises:

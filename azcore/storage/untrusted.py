@@ -66,7 +66,7 @@ def read_text(path: Path, limit: int, errors: str = "strict") -> str:
     Args:
         path: the file.
         limit: the most bytes that it may have.
-        errors: of decoding; `replace` also reads bytes that are not UTF-8.
+        errors: how to handle decoding errors; `replace` also reads bytes that are not UTF-8.
 
     Raises:
         SettingError: it has more than `limit` bytes, is not UTF-8, or cannot be read.
@@ -92,7 +92,7 @@ def require_no_links(folder: Path) -> None:
     """Refuse a folder that contains a link, which would redirect writes.
 
     Raises:
-        SettingError: naming the link, or anything else that is neither file nor folder.
+        SettingError: the message names the link, or anything else that is neither file nor folder.
     """
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):

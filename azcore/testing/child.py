@@ -34,7 +34,7 @@ def in_child(game: Game, work: Callable[[Note], Result]) -> Result:
     """The result of `work` in a child process.
 
     Args:
-        game: whose rules it calls.
+        game: the game whose rules it calls.
         work: its argument takes notes; its result is pickled.
 
     Raises:
@@ -79,7 +79,8 @@ class Note:
     """Memory that a child shares with its parent and that survives any end of the child.
 
     Attributes:
-        looks: of the child's `hangs`, modulo 256; only a holder of the GIL stops them.
+        looks: how often the child's `hangs` has looked, modulo 256; only a rule that holds the GIL
+            stops it.
     """
 
     def __init__(self) -> None:

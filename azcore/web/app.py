@@ -1,8 +1,8 @@
 """The server: access control, and the web socket between a page and its room.
 
-Every response depends on the URL alone, and no request has a body. Orders come over the web
-socket, as JSON of at most `LARGEST_MESSAGE` bytes (`connections.py`), and only from this server's
-own page.
+Every response depends on the URL alone, and no HTTP request has a body. A page sends its room
+requests over the web socket, as JSON of at most `LARGEST_MESSAGE` bytes (`connections.py`). The
+server accepts web sockets from its own page only.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from azcore.assembly.web_settings import WebSettings
 from azcore.errors import AzcoreError
 from azcore.report.side_by_side import SIDE_BY_SIDE
 from azcore.web.levels import describe_levels
-from azcore.web.orders import Later, RefusedError, Tell
+from azcore.web.players import Players
+from azcore.web.requests import Later, RefusedError, Tell
 from azcore.web.runs import Runs
-from azcore.web.shelf import Shelf
 from azcore.web.view import Plain
 
 STATIC = Path(__file__).with_name("static")
 # Scripts that the page shares with reports, each of which is one self-contained file.
 OF_REPORTS = [Path(report.__file__).with_name(name) for name in ("films.js", "films.css")]
-MOST_WAITING = 64  # orders of a page in the queue; with more, the server disconnects it
-MOST_UNREAD = 64  # messages that a page has not received yet; with more, its orders wait
+MOST_WAITING = 64  # requests of a page in the queue; with more, the server disconnects it
+MOST_UNREAD = 64  # messages that a page has not received yet; with more, its requests wait
 VIEWS = ("/", "/inside", "/sees", "/watch")  # where a link with a token may point
 COOKIE = "azcore-token"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -79,20 +79,20 @@ LOG = logging.getLogger("uvicorn.error")
 
 
 class PageSession(Protocol):
-    """The session of one page while its web socket is open: `Room`, `Inside` or `Sees`."""
+    """The session of one page while its web socket is open: `Room`, `Inside` or `Planes`."""
 
-    def do(self, order: object) -> None:
-        """Execute an order."""
+    def do(self, request: object) -> None:
+        """Execute a request."""
 
     def close(self) -> None:
-        """The page has disconnected."""
+        """Handle the page's disconnection."""
 
 
 MakeRoom = Callable[[Tell, Later], PageSession]
 
 
 def make_app(
-    shelf: Shelf,
+    players: Players,
     runs: Runs,
     make_room: MakeRoom,
     make_inside: MakeRoom,
@@ -103,13 +103,13 @@ def make_app(
     """The page as an ASGI application.
 
     Args:
-        shelf: the players.
+        players: the players.
         runs: that the page shows.
         make_room: makes a room from its `send` and `later`.
         make_inside: makes a room of the page that shows a search.
         make_sees: makes a room of the page that shows the network's input.
         settings: the page's settings.
-        token: which a visitor must present; None: no token.
+        token: the token that a visitor must present; None: no token.
     """
     visitors = Visitors(settings.visitors)
 
@@ -166,21 +166,21 @@ def make_app(
     async def to_sees(socket: WebSocket) -> None:
         await visitors.welcome(socket, make_sees)
 
-    def players(_: Request) -> JSONResponse:
-        found = [entry.plain for entry in shelf.entries()]
+    def players_json(_: Request) -> JSONResponse:
+        found = [entry.plain for entry in players.entries()]
         levels = {group: describe_levels(group != "search") for group in ("shipped", "search")}
         return JSONResponse({"players": found, "levels": levels})
 
     def board(request: Request) -> Response:
         try:
-            picture = shelf.picture(request.query_params.get("player", ""))
+            picture = players.picture(request.query_params.get("player", ""))
         except AzcoreError as error:
             return PlainTextResponse(str(error), status_code=404)
         return Response(picture, media_type="image/svg+xml")
 
     routes = [
         Route("/", page),
-        Route("/players.json", players),
+        Route("/players.json", players_json),
         Route("/board.svg", board),
         *(Route(f"/static/{path.name}", _file(path)) for path in OF_REPORTS),
         Mount("/static", StaticFiles(directory=STATIC)),
@@ -294,9 +294,9 @@ class Visitors:
 
     async def _talk(self, socket: WebSocket, make_room: MakeRoom) -> None:
         loop = asyncio.get_running_loop()
-        orders: asyncio.Queue[object] = asyncio.Queue()
+        requests: asyncio.Queue[object] = asyncio.Queue()
         answers = _Answers()
-        busy = asyncio.Lock()  # with an order
+        busy = asyncio.Lock()  # with a request
 
         def from_any_thread(put: Callable[[Any], None]) -> Callable[[Any], None]:
             def call(message: Any) -> None:
@@ -305,18 +305,18 @@ class Visitors:
 
             return call
 
-        room = make_room(from_any_thread(answers.put), from_any_thread(orders.put_nowait))
+        room = make_room(from_any_thread(answers.put), from_any_thread(requests.put_nowait))
 
-        async def do(order: object) -> None:
+        async def do(request: object) -> None:
             async with busy:
-                await run_in_threadpool(room.do, order)
+                await run_in_threadpool(room.do, request)
 
-        async def obey() -> None:
+        async def dispatch() -> None:
             while True:
-                order = await orders.get()
+                request = await requests.get()
                 await answers.are_few()
                 # A disconnect does not stop the thread, and the room must not close before it ends.
-                await asyncio.shield(do(order))
+                await asyncio.shield(do(request))
 
         async def answer() -> None:
             while True:
@@ -334,17 +334,17 @@ class Visitors:
                 with contextlib.suppress(RuntimeError):  # closed already
                     await socket.close(FAULT, "server error; see the server's terminal")
 
-        tasks = [asyncio.create_task(watch(work)) for work in (obey, answer)]
+        tasks = [asyncio.create_task(watch(work)) for work in (dispatch, answer)]
         try:
             while True:
-                order = _read(await socket.receive_text())
-                if order == {"do": "alive"}:  # answered at once, even while the room is busy
+                request = _read(await socket.receive_text())
+                if request == {"do": "alive"}:  # answered at once, even while the room is busy
                     answers.put({"what": "alive"})
                     continue
-                if orders.qsize() >= MOST_WAITING:
-                    await socket.close(NOT_ALLOWED, "too many orders at once")
+                if requests.qsize() >= MOST_WAITING:
+                    await socket.close(NOT_ALLOWED, "too many requests at once")
                     return
-                orders.put_nowait(order)
+                requests.put_nowait(request)
         except (WebSocketDisconnect, RuntimeError, KeyError):  # closed here; not text but bytes
             pass
         finally:
@@ -390,7 +390,7 @@ class _Answers:
 
 
 def _read(text: str) -> object:
-    """An order; None if it is not JSON, which the room refuses."""
+    """A request; None if it is not JSON, which the room refuses."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -19,7 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-LARGEST_MESSAGE = 1 << 18  # bytes of an order: a pasted game
+LARGEST_MESSAGE = 1 << 18  # bytes of a request: a pasted game
 BACKLOG = 64  # connections that the kernel accepts before the server does
 PATIENCE = 15.0  # seconds for a request's headers, or without reading any of a response
 LOOK_AGAIN = 1  # seconds between two checks for idle clients

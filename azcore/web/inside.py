@@ -16,9 +16,9 @@ from azcore.pictures import Hint, Layers, draw, heat_of
 from azcore.search.evaluators import Evaluator
 from azcore.search.inspection import EdgeView, NodeView, Simulation, Stepper, has_node, node_at
 from azcore.search.settings import GumbelSettings, SearchSettings
-from azcore.web.altered import EXPLORATION, NETWORK, NOISE, Changes, begin
-from azcore.web.orders import Orders, RefusedError, Tell, line_of_order, obey, text_of
-from azcore.web.shelf import Shelf, title_of_game
+from azcore.web.ablations import EXPLORATION, NETWORK, NOISE, Changes, begin
+from azcore.web.players import Players, title_of_game
+from azcore.web.requests import Handlers, RefusedError, Tell, dispatch, line_of_request, text_of
 from azcore.web.view import Plain, ending
 
 RULES = ("puct", "gumbel")
@@ -34,16 +34,16 @@ class Inside:
     One thread at a time calls `do`.
 
     Args of the constructor:
-        shelf: the players.
+        players: the players.
         search: how PUCT searches.
         gumbel: the settings of Gumbel's rule; None: not available.
         send: sends the page a message.
     """
 
     def __init__(
-        self, *, shelf: Shelf, search: SearchSettings, gumbel: GumbelSettings | None, send: Tell
+        self, *, players: Players, search: SearchSettings, gumbel: GumbelSettings | None, send: Tell
     ) -> None:
-        self._shelf, self._send = shelf, send
+        self._players, self._send = players, send
         self._search, self._gumbel = search, gumbel
         self._line: Line | None = None
         self._evaluator: Evaluator | None = None
@@ -55,10 +55,10 @@ class Inside:
         self._path: tuple[int, ...] = ()  # to the node shown
         self._title, self._has_network = "", False
 
-    def do(self, order: object) -> None:
-        """Execute an order of the page; an error becomes a message to the page."""
+    def do(self, request: object) -> None:
+        """Execute a request; an error becomes a message to the page."""
         try:
-            obey(self._orders, order, self._line is not None, "no search is open")
+            dispatch(self._handlers, request, self._line is not None, "no search is open")
         except AzcoreError as error:
             self._send({"what": "error", "message": str(error)})
 
@@ -67,8 +67,8 @@ class Inside:
         self._steppers = {}
 
     @property
-    def _orders(self) -> Orders:
-        """The function for each order; an attribute would keep the room and its tree alive."""
+    def _handlers(self) -> Handlers:
+        """The function for each request; an attribute would keep the room and its tree alive."""
         return {
             "open": self._open,
             "jump": self._jump,
@@ -76,29 +76,29 @@ class Inside:
             "value": self._value,
         }
 
-    # -- orders ---------------------------------------------------------------------------------
+    # -- requests ---------------------------------------------------------------------------------
 
-    def _open(self, order: Mapping[str, Any]) -> None:
-        """Open a position, and run the first `at` simulations, if the order has `at`."""
-        name = text_of(order, "player", 1000)
-        entry = self._shelf.entry(name)
-        game, evaluator, _ = self._shelf.load(name)
-        line = line_of_order(game, order)
+    def _open(self, request: Mapping[str, Any]) -> None:
+        """Open a position, and run the first `at` simulations, if the request has `at`."""
+        name = text_of(request, "player", 1000)
+        entry = self._players.entry(name)
+        game, evaluator, _ = self._players.load(name)
+        line = line_of_request(game, request)
         if line.is_over:
             raise RefusedError("the game is over, so there is nothing to search")
-        rule = _one_of(order, "rule", RULES, "puct")
+        rule = _one_of(request, "rule", RULES, "puct")
         if rule == "gumbel" and self._gumbel is None:
             raise RefusedError(
                 "start the server with azcore command=web search=gumbel to use Gumbel's search"
             )
         changes = Changes(
-            network=_one_of(order, "network", NETWORK, "both"),
-            noise=_one_of(order, "noise", NOISE, "none"),
-            exploration=_one_of(order, "exploration", EXPLORATION, "usual"),
-            turns=bool(order.get("turns", True)),
+            network=_one_of(request, "network", NETWORK, "both"),
+            noise=_one_of(request, "noise", NOISE, "none"),
+            exploration=_one_of(request, "exploration", EXPLORATION, "usual"),
+            turns=bool(request.get("turns", True)),
         )
-        total = _whole(order, "simulations", 1, MOST_SIMULATIONS)
-        at = _whole({"at": 0, **order}, "at", 0, total)
+        total = _whole(request, "simulations", 1, MOST_SIMULATIONS)
+        at = _whole({"at": 0, **request}, "at", 0, total)
         self._line, self._evaluator, self._changes = line, evaluator, changes
         self._rule, self._total = rule, total
         self._has_network = entry.group != "search"
@@ -108,12 +108,12 @@ class Inside:
         self._step_to(at)
         self._show()
 
-    def _jump(self, order: Mapping[str, Any]) -> None:
-        self._step_to(_whole(order, "at", 0, self._total))
+    def _jump(self, request: Mapping[str, Any]) -> None:
+        self._step_to(_whole(request, "at", 0, self._total))
         self._show()
 
-    def _look(self, order: Mapping[str, Any]) -> None:
-        path = order.get("path")
+    def _look(self, request: Mapping[str, Any]) -> None:
+        path = request.get("path")
         if not isinstance(path, list) or any(type(action) is not int for action in path):
             raise RefusedError("a path must be a list of actions")
         if not has_node(self._stepper.search, 0, path):
@@ -121,9 +121,9 @@ class Inside:
         self._path = tuple(path)
         self._show()
 
-    def _value(self, order: Mapping[str, Any]) -> None:
+    def _value(self, request: Mapping[str, Any]) -> None:
         """Run the next simulation with a value from the visitor instead of the network's."""
-        value = order.get("value")
+        value = request.get("value")
         if not (isinstance(value, int | float) and -1 <= value <= 1):
             raise RefusedError("a value must be a number from -1 (lost) to 1 (won)")
         at = self._stepper.done + 1
@@ -379,15 +379,15 @@ def _children(nodes: Mapping[tuple[int, ...], NodeView]) -> dict[tuple[int, ...]
     }
 
 
-def _one_of(order: Mapping[str, Any], key: str, names: Collection[str], usual: str) -> str:
-    value = order.get(key, usual)
+def _one_of(request: Mapping[str, Any], key: str, names: Collection[str], usual: str) -> str:
+    value = request.get(key, usual)
     if not isinstance(value, str) or value not in names:
         raise RefusedError(f"{key} must be one of {', '.join(names)}")
     return value
 
 
-def _whole(order: Mapping[str, Any], key: str, least: int, most: int) -> int:
-    value = order.get(key)
+def _whole(request: Mapping[str, Any], key: str, least: int, most: int) -> int:
+    value = request.get(key)
     if type(value) is not int or not least <= value <= most:
         raise RefusedError(f"{key} must be a whole number from {least} to {most:,}")
     return value

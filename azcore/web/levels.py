@@ -19,7 +19,7 @@ from azcore.engine.thought import Limits
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.settings import SearchSettings
-from azcore.web.orders import RefusedError
+from azcore.web.requests import RefusedError
 
 
 class Way(NamedTuple):

@@ -10,7 +10,7 @@ from azcore.engine.thinker import Thinker
 from azcore.engine.thought import Limits, Line, Thought, Variation
 from azcore.game import Game
 from azcore.web import view
-from azcore.web.orders import Later, Tell
+from azcore.web.requests import Later, Tell
 from azcore.web.view import Plain
 
 CHOICES = 2  # of a position: the best action, and the best alternative
@@ -65,7 +65,7 @@ class Review:
         """The last ply."""
         return len(self.line.actions)
 
-    def go_on(self) -> None:
+    def search_next(self) -> None:
         """Search the next position, if any is left."""
         if not self.is_whole:
             return
@@ -82,12 +82,12 @@ class Review:
         if line.is_over:
             self._turn += 1
             self._answer(_Opinion(_result(game, line.state)), line)
-            self.go_on()
+            self.search_next()
         else:
             self._search(line)
 
     def judge(self, judged: Judged) -> None:
-        """A search has ended."""
+        """Handle the end of a search."""
         if judged.turn != self._turn:
             return
         opinion = _opinion(judged.thought)
@@ -97,7 +97,7 @@ class Review:
             line = up_to(self.line, self._tried[0])
             line.play(self._tried[1])
             self._answer(opinion, line)
-        self.go_on()
+        self.search_next()
 
     def close(self) -> None:
         """Stop searching."""

@@ -1,4 +1,4 @@
-"""One visitor's game, and the orders that change it."""
+"""One visitor's game, and the requests that change it."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from azcore.web.levels import (
     search_for,
     strength,
 )
-from azcore.web.orders import (
+from azcore.web.players import Players, describe_game, title_of_game
+from azcore.web.requests import (
     LONGEST_TEXT,
+    Handlers,
     Later,
-    Orders,
     RefusedError,
     Tell,
-    line_of_order,
-    obey,
+    dispatch,
+    line_of_request,
     text_of,
 )
 from azcore.web.review import Judged, Review, up_to
-from azcore.web.shelf import Shelf, describe_game, title_of_game
 
 LAYERS = ("none", "visits", "prior", "line", "owner")
 ROOT_ALONE = 0  # overlays that show the network's prediction, not an action
@@ -70,25 +70,25 @@ class Room:
     thread, so that no result is applied to another position.
 
     Args of the constructor:
-        shelf: the players.
+        players: the players.
         search: how engines search.
         engine: how engines think; the numbers of `settings` replace some of its own.
         settings: the page's settings.
         send: sends the page a message.
-        later: queues something behind the page's orders.
+        later: queues something behind the page's requests.
     """
 
     def __init__(
         self,
         *,
-        shelf: Shelf,
+        players: Players,
         search: SearchSettings,
         engine: EngineSettings,
         settings: WebSettings,
         send: Tell,
         later: Later,
     ) -> None:
-        self._shelf, self._search, self._settings = shelf, search, settings
+        self._players, self._search, self._settings = players, search, settings
         self._engine = replace(
             engine,
             max_simulations=settings.max_simulations,
@@ -115,18 +115,18 @@ class Room:
         self._hints = False  # whether the visitor asked for the search
         self._shown: Thought | None = None
 
-    def do(self, order: object) -> None:
-        """Execute an order of the page; an error becomes a message to the page."""
+    def do(self, request: object) -> None:
+        """Execute a request; an error becomes a message to the page."""
         try:
-            if isinstance(order, _Decided):
-                self._decided(order)
-            elif isinstance(order, Judged):
-                if order.review is self._review:
-                    order.review.judge(order)
-            elif isinstance(order, _Warm):
+            if isinstance(request, _Decided):
+                self._decided(request)
+            elif isinstance(request, Judged):
+                if request.review is self._review:
+                    request.review.judge(request)
+            elif isinstance(request, _Warm):
                 self._send({"what": "warm"})
             else:
-                obey(self._orders, order, self._thinker is not None, "no game is open")
+                dispatch(self._handlers, request, self._thinker is not None, "no game is open")
         except AzcoreError as error:
             self._send({"what": "error", "message": str(error)})
 
@@ -136,8 +136,8 @@ class Room:
         self._end_review()
 
     @property
-    def _orders(self) -> Orders:
-        """The function for each order; an attribute would keep the room and its tree alive."""
+    def _handlers(self) -> Handlers:
+        """The function for each request; an attribute would keep the room and its tree alive."""
         return {
             "open": self._open,
             "play": self._play,
@@ -157,25 +157,25 @@ class Room:
             "save": self._save,
         }
 
-    # -- orders ---------------------------------------------------------------------------------
+    # -- requests ---------------------------------------------------------------------------------
 
-    def _open(self, order: Mapping[str, Any]) -> None:
+    def _open(self, request: Mapping[str, Any]) -> None:
         """Start a game, or restore one from the page: start, moves, ply, resignation."""
-        name = text_of(order, "player", 1000)
-        entry = self._shelf.entry(name)
+        name = text_of(request, "player", 1000)
+        entry = self._players.entry(name)
         self._send({"what": "busy", "message": f"loading {entry.title}"})
-        loaded = self._shelf.load(name)
+        loaded = self._players.load(name)
         game, _, predictor = loaded
         thinker = self._thinker_of(loaded, self._engine)
-        line = line_of_order(game, order)
-        ply = _ply(order.get("ply", len(line.actions)), line)
-        resigned = order.get("resigned")
+        line = line_of_request(game, request)
+        ply = _ply(request.get("ply", len(line.actions)), line)
+        resigned = request.get("resigned")
         if resigned is not None and (type(resigned) is not int or resigned not in (0, 1)):
             raise RefusedError(f"resigned must be a seat, 0 or 1, got {str(resigned)[:40]!r}")
-        people = _seats(order.get("people", [0]))
-        self._set_view(order)
-        strengths = self._strengths_of(order, entry.group != "search")
-        self._analyses = bool(order.get("on"))
+        people = _seats(request.get("people", [0]))
+        self._set_view(request)
+        strengths = self._strengths_of(request, entry.group != "search")
+        self._analyses = bool(request.get("on"))
         self.close()
         self._thinker, self._loaded, self._people = thinker, loaded, people
         self._has_network, self._strengths, self._noisy = entry.group != "search", strengths, {}
@@ -192,7 +192,7 @@ class Room:
                 "predicts": sorted(predictor.predicts) if predictor is not None else [],
                 "levels": describe_levels(self._has_network),
                 "hasBoard": game.has_board,
-                "warm": self._shelf.is_warm(loaded),
+                "warm": self._players.is_warm(loaded),
             }
         )
         self._take(line, ply, None if line.is_over else resigned)
@@ -212,7 +212,7 @@ class Room:
 
     def _warm(self, loaded: Loaded) -> None:
         """Search once in advance, so that a player's first move need not wait for compilation."""
-        if self._shelf.is_warm(loaded):
+        if self._players.is_warm(loaded):
             return
         few = 2 * self._engine.leaves_per_tree
         thinker = self._thinker_of(loaded, replace(self._engine, max_simulations=max(few, 64)))
@@ -221,10 +221,10 @@ class Room:
         def search() -> None:
             thinker.think(Limits(simulations=few), predictions=ROOT_ALONE)
 
-        self._shelf.warm(loaded, search, lambda: later(_Warm()))
+        self._players.warm(loaded, search, lambda: later(_Warm()))
 
-    def _play(self, order: Mapping[str, Any]) -> None:
-        if order.get("ply") != self._ply:  # a click on an outdated picture
+    def _play(self, request: Mapping[str, Any]) -> None:
+        if request.get("ply") != self._ply:  # a click on an outdated picture
             return
         line, game = self._here(), self._game
         if self._resigned is not None and self._at_end:
@@ -233,15 +233,15 @@ class Room:
             raise RefusedError("it is the engine's turn")
         if line.is_over:
             raise RefusedError("the game is over; take a move back or start a new game")
-        action = order.get("action")
+        action = request.get("action")
         if type(action) is not int:
             raise RefusedError(f"an action must be a whole number, got {str(action)[:40]!r}")
         line.play(require_legal(game, line.state, action))
         self._keep(line)
         self._show()
 
-    def _jump(self, order: Mapping[str, Any]) -> None:
-        ply = _ply(order.get("ply"), self._whole)
+    def _jump(self, request: Mapping[str, Any]) -> None:
+        ply = _ply(request.get("ply"), self._whole)
         self._stop()
         self._ply = ply
         self._show()
@@ -263,35 +263,35 @@ class Room:
         self._keep(line)
         self._show()
 
-    def _look(self, order: Mapping[str, Any]) -> None:
-        self._set_view(order)
+    def _look(self, request: Mapping[str, Any]) -> None:
+        self._set_view(request)
         self._send_position()
         if self._shown is not None:
             self._send_thought(self._shown)
 
-    def _sit(self, order: Mapping[str, Any]) -> None:
-        people = _seats(order.get("people"))
-        self._strengths = self._strengths_of(order, self._has_network)
+    def _sit(self, request: Mapping[str, Any]) -> None:
+        people = _seats(request.get("people"))
+        self._strengths = self._strengths_of(request, self._has_network)
         self._people, self._is_paused = people, False
         self._show()
 
-    def _pause(self, order: Mapping[str, Any]) -> None:
+    def _pause(self, request: Mapping[str, Any]) -> None:
         """Pause or resume the game that the engine plays against itself."""
-        self._is_paused = bool(order.get("on", True))
+        self._is_paused = bool(request.get("on", True))
         self._show()
 
-    def _set_view(self, order: Mapping[str, Any]) -> None:
+    def _set_view(self, request: Mapping[str, Any]) -> None:
         """Set the side from which the page shows the board, and the overlay."""
-        layer = order.get("layer", self._layer)
+        layer = request.get("layer", self._layer)
         if layer not in LAYERS:
             raise RefusedError(f"layer must be one of {', '.join(LAYERS)}")
         self._layer = layer
-        self._flip = bool(order.get("flip", self._flip))
-        self._letters = bool(order.get("letters", self._letters))
+        self._flip = bool(request.get("flip", self._flip))
+        self._letters = bool(request.get("letters", self._letters))
 
-    def _strengths_of(self, order: Mapping[str, Any], has_network: bool) -> list[Strength]:
-        """The strengths in an order, one for each seat; without any, the current ones."""
-        texts = order.get("strengths") or [strength.text for strength in self._strengths]
+    def _strengths_of(self, request: Mapping[str, Any], has_network: bool) -> list[Strength]:
+        """The strengths in a request, one for each seat; without any, the current ones."""
+        texts = request.get("strengths") or [strength.text for strength in self._strengths]
         if not isinstance(texts, list) or len(texts) != 2:
             raise RefusedError(f"strengths must be two texts, got {str(texts)[:40]!r}")
         return [self._strength(text, has_network) for text in texts]
@@ -306,8 +306,8 @@ class Room:
         numbers = [strength.limits.simulations or 0 for strength in self._strengths]
         return max(self._settings.num_simulations, *numbers)
 
-    def _analyse(self, order: Mapping[str, Any]) -> None:
-        self._analyses = bool(order.get("on"))
+    def _analyse(self, request: Mapping[str, Any]) -> None:
+        self._analyses = bool(request.get("on"))
         self._think()
 
     def _hint(self, _: Mapping[str, Any]) -> None:
@@ -318,13 +318,13 @@ class Room:
             raise RefusedError("a hint is available only on your turn")
         self._begin("hint")
 
-    def _point(self, order: Mapping[str, Any]) -> None:
+    def _point(self, request: Mapping[str, Any]) -> None:
         """Show the expected line of one action of the table."""
         shown = self._shown
         if shown is None:
             return
         lines = {variation.action: variation.actions for variation in shown.variations}
-        action = order.get("action")
+        action = request.get("action")
         line = lines.get(action) if type(action) is int else None
         if line is not None:
             drawn = view.line_overlay(self._game, shown.state, line, self._flip)
@@ -338,15 +338,15 @@ class Room:
         self._resigned = line.player if line.player in self._people else 1 - line.player
         self._show()
 
-    def _begin_review(self, order: Mapping[str, Any]) -> None:
+    def _begin_review(self, request: Mapping[str, Any]) -> None:
         """Start or stop a review of every position of the game."""
         self._end_review()
-        if not order.get("on", True):
+        if not request.get("on", True):
             return
         if not self._whole.actions:
             raise RefusedError("there are no moves to review")
         self._review = self._new_review()
-        self._review.go_on()
+        self._review.search_next()
 
     def _new_review(self) -> Review:
         assert self._loaded is not None
@@ -365,10 +365,10 @@ class Room:
             self._review.close()
         self._review = None
 
-    def _try(self, order: Mapping[str, Any]) -> None:
+    def _try(self, request: Mapping[str, Any]) -> None:
         """Judge a move that the visitor would have played; the game does not change."""
-        ply, action = _ply(order.get("ply"), self._whole), order.get("action")
-        chance = order.get("chance")
+        ply, action = _ply(request.get("ply"), self._whole), request.get("action")
+        chance = request.get("chance")
         if not isinstance(chance, int | float) or not 0 <= chance <= 1:
             raise RefusedError(f"chance must be 0 to 1, got {str(chance)[:40]}")
         state = self._whole.states[ply]
@@ -380,9 +380,9 @@ class Room:
             self._review.is_whole = False
         self._review.attempt(ply, action, float(chance))
 
-    def _why(self, order: Mapping[str, Any]) -> None:
+    def _why(self, request: Mapping[str, Any]) -> None:
         """Show the position after some moves of a variation."""
-        ply, actions = _ply(order.get("ply"), self._whole), order.get("actions")
+        ply, actions = _ply(request.get("ply"), self._whole), request.get("actions")
         if not isinstance(actions, list) or len(actions) > view.PLIES:
             raise RefusedError(f"actions must be a list of at most {view.PLIES} actions")
         line = up_to(self._whole, ply)
@@ -395,17 +395,17 @@ class Room:
         texts = view.notations(self._game, line.states, line.actions)[ply:]
         self._send({"what": "why", **shown, "ply": ply, "texts": texts})
 
-    def _load(self, order: Mapping[str, Any]) -> None:
+    def _load(self, request: Mapping[str, Any]) -> None:
         """Load a pasted game or position in any format."""
-        text = text_of(order, "text", LONGEST_TEXT).strip()
+        text = text_of(request, "text", LONGEST_TEXT).strip()
         line, fault = _read(self._game, text)
         self._take(line, len(line.actions))
         if fault is not None:
             self._send({"what": "error", "message": f"read up to an error: {fault}"})
 
-    def _save(self, order: Mapping[str, Any]) -> None:
+    def _save(self, request: Mapping[str, Any]) -> None:
         game, line = self._game, self._whole
-        name = order.get("format")
+        name = request.get("format")
         form = format_named(game, name if isinstance(name, str) else None)
         names = ["a person" if seat in self._people else "azcore" for seat in (0, 1)]
         result = None
@@ -582,7 +582,7 @@ class Room:
             self._send({"what": "error", "message": f"the engine stopped: {error}"})
 
         rest = self._settings.report_seconds
-        if self._shelf.pace is not None and self._shelf.pace.is_behind:
+        if self._players.pace is not None and self._players.pace.is_behind:
             rest *= SPARING  # everyone's simulations take priority
         thinker.start(
             limits,

@@ -36,8 +36,8 @@ from azcore.report.tables import (
 from azcore.storage.changes import describe_changes
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import NOTES, notes_in, own_settings
-from azcore.web.orders import RefusedError
-from azcore.web.shelf import MOST_RUNS, player_of, title_of_game
+from azcore.web.players import MOST_RUNS, player_of, title_of_game
+from azcore.web.requests import RefusedError
 from azcore.web.view import Plain
 
 AXES = ("seconds", "step", "games", "evaluations")
@@ -114,7 +114,7 @@ class Runs:
         """One page with two to four runs in columns, as `command=report` writes it.
 
         Raises:
-            RefusedError: there is no such run, or there are too few or too many.
+            RefusedError: a run does not exist, or there are too few or too many.
         """
         runs = [(name, self._run(name)) for name in dict.fromkeys(names)]
         with self._filming:

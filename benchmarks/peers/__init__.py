@@ -1,11 +1,11 @@
-"""A script for each program that `benchmarks/beside.py` measures: `python -m peers.NAME`.
+"""A script for each program that `benchmarks/compare.py` measures: `python -m peers.NAME`.
 
 The scripts run in another process, often with another Python, and import nothing from azcore. A
-script reads its work as one JSON object from standard input (see
-`Peer.work` there) and writes JSON objects, one per line:
+script reads its work as one JSON object (`Peer.work` in `compare.py`) from standard input, and
+writes JSON objects, one per line:
 
     {"doing": "search, batch 64"}                            progress for the user
     {"what": ..., "value": ..., "unit": ..., "note": ...}    a row, with azcore's name for it
 
-It writes nothing for rows that it does not know. `exchange.py` has the code that the scripts share.
+It ignores unknown rows. `exchange.py` has the code that the scripts share.
 """

@@ -1,4 +1,4 @@
-"""Code that the scripts share: reading the work, writing rows, repeating a measurement."""
+"""What the scripts share: they read the work, write rows and repeat measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A residual network in plain JAX, of the size with which azcore is measured.
+"""A residual network in plain JAX, as large as azcore's in the comparison.
 
 Three choices favour it: batch norms are folded into the convolutions, the layout is the one that
 XLA prefers (channels last), and the policy head is AlphaGo Zero's small one for every game.

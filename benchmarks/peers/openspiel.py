@@ -33,7 +33,7 @@ class FreeOpenSpielEvaluator:
 
 
 class Network:
-    """A network of azcore's size behind the interface of its AlphaZero's model; batch 1."""
+    """A network as large as azcore's, with the interface of its AlphaZero's model; batch 1."""
 
     def __init__(self, game: Any, work: Work) -> None:
         import jax
@@ -101,7 +101,7 @@ def search(work: Work) -> None:
 
 
 def selfplay(work: Work) -> None:
-    """Self-play by one actor of its AlphaZero; the calls of the network are counted."""
+    """Self-play by one actor of its AlphaZero; counts the network's calls."""
     from open_spiel.python.algorithms.alpha_zero.evaluator import AlphaZeroEvaluator
 
     game = pyspiel.load_game(work["game"])

@@ -71,8 +71,8 @@ def search(work: Work) -> None:
 def selfplay(work: Work) -> None:
     """Self-play with a network: search, a move drawn by visits, a new game after each end.
 
-    Every game counts one evaluation per simulation and one for the root, although some of them are
-    of positions that are finished or already evaluated.
+    Every game counts one evaluation per simulation and one for the root, even where the position is
+    finished or already evaluated.
     """
     env, first = _begin(work)
     weights = make_weights(env.observation_shape, env.num_actions, work["blocks"], work["channels"])
@@ -88,7 +88,7 @@ def selfplay(work: Work) -> None:
         states = _middle_game(env, first, size, work["opening_plies"])
         run, compiling = _compiled(move, states, weights, jax.random.PRNGKey(4))
         bare, _ = _compiled(forward, weights, states.observation)
-        # Seconds of a simulation of all games, and of the network for one batch, in turn.
+        # Alternately: seconds of one simulation of all games, and of the network for one batch.
         moves: list[float] = []
         passes: list[float] = []
         began = time.perf_counter()

@@ -3,8 +3,8 @@
     python examples/starts/make_before_mate.py chess > examples/starts/chess_before_mate.epd
     python examples/starts/make_before_mate.py shogi > examples/starts/shogi_before_mate.sfen
 
-A player that learns from nothing soon learns not to be mated, long before it can mate: its games
-grow to the limit of plies and are drawn. Near the end of random games a mate is within reach.
+A player that learns from nothing learns to avoid mates long before it can mate: its games grow to
+the limit of plies and are drawn. Near the end of random games, a mate is within reach.
 """
 
 import sys
@@ -29,7 +29,7 @@ def main() -> None:
         before = int(rng.integers(*BEFORE, endpoint=True))
         if game.outcome(states[-1]) != 0 and len(states) > before:
             position, _, _number = game.state_to_text(states[-1 - before]).rpartition(" ")
-            print(position, 1)  # the first move, so that all plies up to the limit are left
+            print(position, 1)  # move number 1, so that all plies up to the limit remain
             made += 1
 
 

@@ -14,7 +14,7 @@ PIECES = "QRRBBNNPPPPP"  # each side has up to five of these
 
 
 def position(rng: np.random.Generator) -> chess.Board | None:
-    """Random pieces on random cells; None if the rules forbid them, or the game is over there."""
+    """Random pieces on random cells; None if the rules forbid them, or the game is over."""
     board = chess.Board(None)
     cells = iter(rng.permutation(64).tolist())
     for white in (True, False):

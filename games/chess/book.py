@@ -25,7 +25,7 @@ class PolyglotBook(Book):
 
     def __init__(self, game: Game, path: Path) -> None:
         self._game, self._path = game, path
-        book_actions(game, game.initial_state(), path)  # raises if it cannot be read
+        book_actions(game, game.initial_state(), path)  # raises if it cannot read the file
         size = path.stat().st_size
         if size == 0 or size % ENTRY.itemsize:
             raise GameError(

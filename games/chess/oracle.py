@@ -20,7 +20,7 @@ from azcore.game import BoolArray, Facts, FloatArray, Game, illegal_action_messa
 
 from .game import check_settings
 
-# (files to the right, ranks forward) of one step, as the player to move sees it.
+# One step as (files to the right, ranks forward), as the player to move sees it.
 COMPASS = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))
 KNIGHT_JUMPS = ((1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2))
 UNDERPROMOTIONS = (chess.KNIGHT, chess.BISHOP, chess.ROOK)

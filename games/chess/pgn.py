@@ -82,7 +82,7 @@ def games_of_pgn(lines: Iterable[str]) -> Iterator[str]:
         text.add(line)
         named |= is_event
         moves = "{" * in_comment + line
-        if is_header:  # they may follow a tag on its line
+        if is_header:  # moves may follow a tag on its line
             moves = TAG.sub("", line) if TAG.match(line) else ""
         if moves.strip() and not (begins_line and line.startswith("%")):
             in_comment = any(said[0] == "{" and said[-1] != "}" for said in COMMENT.findall(moves))
@@ -319,11 +319,11 @@ def _play(line: MainLine, movetext: str) -> str | None:
         elif part == "}":  # what is before it may belong to the comment
             line.ignored.add("a } without its {")
         elif part[0] == "{" and part[-1] != "}":
-            _cut(line, "a { that is not closed")
+            _cut(line, "an unclosed {")
         elif part[0] in "{;":
             inside = part[1:].removesuffix("}").removeprefix(" ").removesuffix(" ")
             text = _with_braces(inside) if part[0] == "{" else part[1:].strip()
-            line.comment(without_eval(text, black=not black))  # who has moved
+            line.comment(without_eval(text, black=not black))  # the player who has moved
         elif part in SPELLED:
             return SPELLED[part]
         elif MOVE.search(part):
@@ -334,11 +334,11 @@ def _play(line: MainLine, movetext: str) -> str | None:
             if line.fault is None:
                 board.push_uci(action_to_text(state, line.actions[-1]))
         elif part.strip("0123456789.…"):
-            line.ignored.add("a word that is no move")
+            line.ignored.add("a word that is not a move")
         if line.fault:
             return None
     if depth:
-        _cut(line, "a ( that is not closed")
+        _cut(line, "an unclosed (")
     return None
 
 

@@ -58,7 +58,7 @@ KING_SIDE, QUEEN_SIDE = 1, 2
 
 NUM_BOARDS = 8  # positions stored for the network: this one and the seven before it
 FIFTY_MOVES = 100  # plies without a capture or pawn move that end the game
-MAX_PLIES = 12_000  # more than the fifty-move rule lets a game last
+MAX_PLIES = 12_000  # the fifty-move rule ends every game sooner
 
 STATE = [
     # Boards of the last eight positions, the one after ply p in row p % 8; zeros before the start.
@@ -87,7 +87,7 @@ STEPS = (
     *((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1)),
     *((-2, 1), (-1, 2), (1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1)),
 )
-KNIGHT_STEP = 8  # index of the first of a knight
+KNIGHT_STEP = 8  # index of a knight's first step
 
 ONE = np.uint64(1)
 NO_CELLS = np.uint64(0)
@@ -355,7 +355,7 @@ def has_legal_action(state: Any) -> bool:
         knights &= knights - ONE
     if KING_REACH[view.king_cell] & ~view.own & ~attacked_cells(view):
         return True
-    return bool(en_passant_sources(state, view))  # castling is never the only move
+    return bool(en_passant_sources(state, view))  # castling is never the only legal move
 
 
 # -- the view of the player to move ------------------------------------------------------------

@@ -77,7 +77,7 @@ class Syzygy(Tablebase):
             return None
         try:
             return self._solve(state, board)
-        except KeyError:  # in no table: one is missing, or a side may still castle
+        except KeyError:  # no table has it: one is missing, or a side may still castle
             return None
         except Exception as error:  # python-chess may raise anything for damaged files
             raise GameError(
@@ -128,7 +128,7 @@ def _result(distance: int, quiet: int) -> float:
         quiet: halfmoves without a capture or pawn move before it.
     """
     plies = abs(distance)
-    if plies == 0 or plies > 100:  # above: won, but not within the fifty moves
+    if plies == 0 or plies > 100:  # above 100: won, but not within the fifty moves
         return 0
     sign = 1 if distance > 0 else -1
     if (

@@ -26,7 +26,7 @@ from azcore.game import Symmetry
 NUM_BOARDS = 8
 NUM_PLANES = 2 * NUM_BOARDS + 1
 NUM_PLANES_OF_SEVERAL = NUM_PLANES + 2
-MOST_KOMI = 25  # of a game with plane 17: Black's margin on 5×5, larger than on other boards
+MOST_KOMI = 25  # with plane 17: Black's margin on 5×5, larger than on other boards
 _AGES = ["", ", 1 ply ago", *(f", {plies} plies ago" for plies in range(2, NUM_BOARDS))]
 
 
@@ -54,7 +54,7 @@ def observe(state: Any, planes: Any) -> None:
     cells = planes.reshape(planes.shape[0], size * size)
     # Bits 0 to 7 of `history` are Black's eight boards and bits 8 to 15 White's: the order of the
     # planes if Black is to move, and with the halves swapped if White is.
-    first_bit = NUM_BOARDS * int(state.player)  # int: an int8 is too small for what follows
+    first_bit = NUM_BOARDS * int(state.player)  # int: an int8 would overflow
     for plane in range(2 * NUM_BOARDS):
         bit = (plane + first_bit) % (2 * NUM_BOARDS)
         for cell in range(size * size):

@@ -59,10 +59,10 @@ class Go(CompiledGame):
         self.komi = float(komi)
         self.suicide = suicide
         self.first_pass = float(first_pass)
-        # Those of `board_size` and `komi` come first.
+        # `board_size` and `komi` themselves come first.
         self.sizes = [board_size, *sorted(set(other_sizes), reverse=True)]
         self.komis = [self.komi, *sorted({float(other) for other in other_komis} - {self.komi})]
-        # Only if used: games, weights and records without them do not change.
+        # Present only if used, so that games, weights and records without them stay the same.
         others: dict[str, Setting] = {}
         if other_komis:
             others["other_komis"] = sorted({float(other) for other in other_komis})

@@ -27,7 +27,7 @@ from azcore.game import Game, require_legal
 
 from . import rules
 
-Go: TypeAlias = Any  # of game.py, which builds on this file
+Go: TypeAlias = Any  # the class in game.py, which imports this file
 
 COLUMNS = "ABCDEFGHJKLMNOPQRST"  # no I, which is easily mistaken for J or 1
 STONES = ".XO"  # by colour: empty, Black, White

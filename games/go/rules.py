@@ -37,7 +37,7 @@ MAX_SIZE = 19
 EMPTY = 0
 BLACK = 1
 WHITE = 2
-BORDER = 4  # no colour's bit, so that colours around a region can be or-ed together
+BORDER = 4  # not a colour's bit, so that `|` can combine the colours around a region
 ASK = 2  # `easy_answers` writes it where neither 0 nor 1 is certain
 
 
@@ -67,7 +67,7 @@ def state_fields(size: int) -> list[Any]:
         ("positions", np.int64, (max_plies(size) + 1,)),
         # At a chain's head: its packed liberties (see LIBERTY). Stale elsewhere.
         ("liberties", np.int64, (points,)),
-        ("hash", np.int64),  # of the current board
+        ("hash", np.int64),  # the current board's hash
         # Bit t: Black's stone t plies ago, bit 8 + t: White's; bits 0 and 8 are the current board.
         ("history", np.uint16, (size, size)),
         ("head", np.uint16, (points,)),  # a stone's chain, named by one of its points; 0: none
@@ -158,7 +158,7 @@ def step(state: Any, action: int) -> None:
 
 
 def is_terminal(state: Any) -> bool:
-    # int: an int8 is too small for what follows.
+    # int: an int8 would overflow.
     return state.passes >= 2 or state.ply >= max_plies(int(state.size_in_play))  # type: ignore[no-any-return]
 
 
@@ -456,8 +456,8 @@ def set_up(
     Args:
         state: zeros.
         size: n of the board in play, 2 to N.
-        komi: of this game.
-        usual_komi: of most games; with another, positions have other hashes.
+        komi: this game's komi.
+        usual_komi: the komi of most games; with another one, positions have other hashes.
         suicide: whether a play may remove its own chain.
         first_pass: number of first plies without passing.
     """

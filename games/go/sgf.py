@@ -39,7 +39,7 @@ DRAWN = re.compile("^\\s*\u548c|\u6301[\u68cb\u7881]|\u30b8\u30b4|\ubb34\uc2b9\u
 ON_TIME = re.compile(
     r"\+\s*t(?:ime)?\b|\u8d85[\u65f6\u6642]|\u6642\u9593\u5207\u308c|\uc2dc\uac04", re.IGNORECASE
 )
-NUMBER_WON = re.compile(r"\s*([+-]?[01])\.0+\s*$")  # of programs that write the outcome alone
+NUMBER_WON = re.compile(r"\s*([+-]?[01])\.0+\s*$")  # some programs write the outcome alone
 KINDS = {
     **dict.fromkeys("d\u6bb5\ub2e8", "d"),
     **dict.fromkeys("k\u7ea7\u7d1a\uae09", "k"),
@@ -100,7 +100,7 @@ def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
             depth, in_value = 0, False
         start, first, is_escaped = 0, int(is_escaped), False
         for sign in SGF_SIGN.finditer(line, first):
-            is_escaped = sign[0] == "\\"  # in a piece of a long line that ends here
+            is_escaped = sign[0] == "\\"  # a piece of a long line may end here
             if in_value:
                 in_value = sign[0] != "]"
             elif sign[0] == "[":
@@ -339,7 +339,7 @@ def _main_line(game: Go, size: int, komi: float, nodes: list[Node]) -> MainLine:
             _play(line, game.board_size, size, colour, _text(node, colour))
         if sum(count for _, count in moves) > 1:
             line.ignored.add("several moves in a node")
-        if comment := _text(node, "C"):  # without a move, on the move before
+        if comment := _text(node, "C"):  # a comment without a move belongs to the move before
             line.comment(comment)
     return line
 

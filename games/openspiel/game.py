@@ -29,8 +29,8 @@ from .grid import PASS, Grid, grid_of
 from .loading import load, require_received
 
 MOST_PLIES = 10_000
-LARGEST = 255  # value of a plane, which is a byte
-_COLOUR = re.compile("\x1b\\[[0-9;]*m")  # of a terminal
+LARGEST = 255  # largest value of a plane, which is a byte
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")  # a terminal's colour codes
 
 
 class OpenSpiel(Game):

@@ -20,7 +20,7 @@ from azcore.game.board import MOST_PLACES_ACROSS
 from .loading import load
 
 PROBES = 30  # random games
-MOST_PROBED = 3000  # plies of all of them
+MOST_PROBED = 3000  # plies of all these games
 VIEWER = 0  # OpenSpiel's player whose tensors are used, whoever moves
 PASS = "pass"
 
@@ -30,9 +30,9 @@ class Grid:
     """Where the stones are in the tensors of a game.
 
     Args:
-        rows, columns: of the board; action `row * columns + column` puts a stone there.
+        rows, columns: the size of the board; action `row * columns + column` puts a stone there.
         passes: whether there is one more action, which puts no stone.
-        planes: for each of OpenSpiel's players, bool [C]: which become nonzero under its stones.
+        planes: for each of OpenSpiel's players, bool [C]: the planes that its stones make nonzero.
     """
 
     rows: int

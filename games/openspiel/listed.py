@@ -108,7 +108,7 @@ def require_listed(spiel_id: str) -> None:
     """Refuse an id that is not a listed name, alone or with listed parameters in their ranges.
 
     Raises:
-        GameError: naming what is not listed.
+        GameError: the message names what is not listed.
     """
     form = re.fullmatch(r"([a-z0-9_]+)(?:\((.*)\))?", spiel_id[: LONGEST + 1], re.ASCII)
     if len(spiel_id) > LONGEST or form is None or form[1] not in LISTED:

@@ -14,7 +14,7 @@ from azcore.game.facts import MOST_ACTIONS
 
 from .listed import require_listed
 
-MOST_MEGABYTES = 2000  # of memory for an id that is not listed
+MOST_MEGABYTES = 2000  # limit of memory for an unlisted id
 MOST_SECONDS = 10
 _tried: set[str] = set()  # unlisted ids that this process has loaded
 
@@ -29,7 +29,7 @@ def library() -> Any:
         import pyspiel
     except ImportError as error:
         raise GameError(
-            "openspiel: needs the library OpenSpiel: pip install azcore[openspiel]"
+            "game=openspiel needs the library OpenSpiel: pip install 'azcore[openspiel]'"
         ) from error
     return pyspiel
 
@@ -72,7 +72,7 @@ def require_received(spiel_id: str) -> None:
     """Refuse an id from a file that is neither listed nor also on the command line.
 
     Raises:
-        GameError: naming what is not listed.
+        GameError: the message names what is not listed.
     """
     if spiel_id not in _tried:
         require_listed(spiel_id)

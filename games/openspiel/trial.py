@@ -2,9 +2,9 @@
 
     python trial.py ID MEGABYTES SECONDS [FOLDER ...]
 
-It prints why the game cannot be played, or nothing; status 1: it cannot be loaded. OpenSpiel's
-constructors can take any time and memory while holding Python's lock, so azcore first tries
-unlisted ids here, in a process that it can kill. It looks for pyspiel in the folders.
+It prints why azcore cannot play the game, or nothing; status 1 means that it does not load.
+OpenSpiel's constructors can take any time and memory while holding Python's lock, so azcore first
+tries unlisted ids here, in a process that it can kill. It looks for pyspiel in the folders.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import random
 import resource
 import sys
 
-MOST_PLIES = 200  # of the game
+MOST_PLIES = 200  # plies of the game
 
 
 def main(spiel_id: str, megabytes: str, seconds: str, *folders: str) -> int:
@@ -36,7 +36,7 @@ def main(spiel_id: str, megabytes: str, seconds: str, *folders: str) -> int:
                 break
             legal = state.legal_actions()
             if not legal:
-                print(f"no player can move after {ply} plies, but it is not over")
+                print(f"no player can move after {ply} plies, but the game is not over")
                 break
             action = rng.choice(legal)
             state.action_to_string(state.current_player(), action)

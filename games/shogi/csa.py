@@ -162,7 +162,7 @@ def read_csa(game: Game, text: str) -> Transcript:
             elif word[0] in "+-0123456789":
                 _play(line, word)
             else:
-                line.ignored.add("a word that is no move")
+                line.ignored.add("a word that is not a move")
     if line is None:
         raise InvalidTextError(f"shogi: not a CSA game: no PI and + in {text[:30]!r}")
     if end not in ("", *_OUTCOMES):

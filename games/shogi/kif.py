@@ -28,10 +28,10 @@ _MOVE = re.compile(
     rf"\s*(?:(?P<target>[1-9][1-9])|同\s*)(?P<piece>成[銀桂香]|[{_TYPES}])(?P<how>[左右直上行引寄]*)"
     r"(?P<kind>打|成|不成)?(?:\((?P<source>[0-9][0-9])\))?"
 )
-_REST = re.compile(r"\s*+(?:\([^()]*\))?[\s+]*+")  # of a move's line: its time and a sign
+_REST = re.compile(r"\s*+(?:\([^()]*\))?[\s+]*+")  # the end of a move's line: its time and a sign
 _LINE = re.compile(
     rf"\s*(?!9 8 7)([0-9]{{1,6}})(?:\s*[.:：]\s*|手目\s*|\s+)[{_MARKS}]?(\S.*)"
-)  # not the files above a board
+)  # excludes the file numbers above a board
 _SHORT = dict(zip(("成銀", "成桂", "成香"), "全圭杏", strict=True))
 _OUTCOMES = {  # KIF's words for an end, in the view of the seat to move; None: for neither
     **dict.fromkeys(("投了", "詰み", "切れ負け", "反則負け", "不戦敗", "時間切れ", "接続切れ"), -1),
@@ -48,7 +48,7 @@ _HAND = re.compile(f"([{_HAND_NAMES}])(十?)([1-9]?)")
 _HEADER = re.compile(r"\s*([^\W\d]\w*)\s*[：:](.*)")
 _HEADERS = {"event": "棋戦", "site": "場所", "date": "開始日時"}
 _PLAYERS = ("先手", "後手")  # by seat
-# Beside the moves: comments, bookmarks, boards, headings, the move before a board.
+# Lines that are not moves: comments, bookmarks, boards, headings, the move before a board.
 _BESIDE = re.compile(r"\s*(?:$|[#&|+]|手数[-＝=]|変化|まで|9 8 7|後手番|上手番|先手番|下手番)")
 _HANDICAPS = {  # the first and second rank, without White's missing pieces
     "平手": None,
@@ -150,7 +150,7 @@ def _kif_end(game: Game, state: Any) -> tuple[str, str]:
     if ending == "fourfold repetition":
         return "千日手", "千日手"
     if ending == "move limit":
-        return "最大手数", "持将棋"  # a draw, in the word that programs know
+        return "最大手数", "持将棋"  # a draw; programs know this word
     winner = _PLAYERS[game.outcome(state) < 0]
     if ending == "entering king":
         return "入玉勝ち", f"{winner}の入玉勝ち"
@@ -172,7 +172,7 @@ def read_kif(game: Game, text: str) -> Transcript:
     moves = _KifMoves(game, _kif_start(lines))
     headers: dict[str, str] = {}
     winner: int | None = None
-    how = ""  # in the words of the result
+    how = ""  # the end, in the result's words
     for line in lines:
         if line.startswith("変化"):
             break  # variations come after the main line
@@ -212,8 +212,8 @@ class _KifMoves:
 
     def __init__(self, game: Game, start: str | None) -> None:
         self.line = transcripts.main_line(game, "KIF", start)
-        self._target = ""  # of the previous move
-        self._begun = False  # whether the heading of the moves has been read
+        self._target = ""  # the previous move's target
+        self._begun = False  # whether it has read the heading of the moves
         self.end = ""
 
     def read(self, line: str) -> None:
@@ -238,7 +238,7 @@ class _KifMoves:
 
     def _ignore(self) -> None:
         if self._begun or self.line.actions:
-            self.line.ignored.add("words that are no move")
+            self.line.ignored.add("words that are not a move")
 
     def _word(self, plain: str, line: str) -> None:
         """Play a move or take the end; other words behind it are ignored."""

@@ -285,8 +285,8 @@ def _check_pieces(position: Position) -> None:
         for column, pawns in enumerate(np.bincount(files, minlength=9).tolist()):
             if pawns > 1:
                 raise InvalidTextError(
-                    f"shogi: {SEATS[seat]} has {pawns} pawns on file {9 - column}, at most one "
-                    "may be there"
+                    f"shogi: {SEATS[seat]} has {pawns} pawns on file {9 - column}, "
+                    "must have at most one"
                 )
     for piece, supply in enumerate(rules.SUPPLY):
         on_board = (seats >= 0) & (rules.HAND_TYPE[pieces] == piece)

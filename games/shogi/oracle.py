@@ -21,7 +21,7 @@ from azcore.game import BoolArray, Facts, FloatArray, Game, lead, require_legal
 from . import notation
 from .game import check_settings
 
-_NUM_PLANES = 64 + 2 + 64 + 2 + 7  # of actions
+_NUM_PLANES = 64 + 2 + 64 + 2 + 7  # planes of actions
 _DIRECTIONS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 _DROPPED = "PLNSGBR"
 # cshogi's piece types 1 to 14 (pawn lance knight silver bishop rook gold king, then promoted pawn
@@ -78,10 +78,10 @@ class State:
     ply: int
     last_move: str  # USI; empty at the start
     positions: tuple[str, ...]  # each position so far, as SFEN without the move number
-    checks: tuple[bool, ...]  # of each position so far: whether the player to move is in check
+    checks: tuple[bool, ...]  # whether the player to move is in check, for each position so far
     # The last eight positions, newest first: pieces by square, hands by seat, earlier occurrences.
     steps: tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int], ...]
-    ending: str = ""  # why the game is over
+    ending: str = ""  # the reason for the end
     result: int = 0  # its outcome, as Black sees it
 
 

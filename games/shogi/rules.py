@@ -94,7 +94,7 @@ def state_fields(max_plies: int) -> list[Any]:
         # with the same seat to move are contiguous. A game of 512 plies compares fewer than 2**16
         # pairs: the probability of a false repetition is below 2**-47.
         ("positions", np.int64, (2, most_pairs + 1)),
-        ("hash", np.int64),  # of the current position
+        ("hash", np.int64),  # the current position's hash
         # [view, owner, word, set]: the pieces of each seat as each seat sees them, see MEMBERS.
         ("sets", np.int64, (2, 2, 2, 12)),
         # The last eight positions, position i at i % 8. Boards: piece by square, 0 empty,
@@ -229,7 +229,7 @@ DEAD_ROWS = np.array([1, 1, 2, 0, 0, 0, 0])
 # Zobrist numbers of a piece on a square, of a count of pieces in a hand, and of White's turn. The
 # generator's raw stream is the same in every version of NumPy.
 _numbers = np.random.PCG64(20181207).random_raw(29 * 81 + 2 * 7 * 19 + 1).view(np.int64)
-PIECE_HASH = _numbers[: 29 * 81].reshape(29, 81)  # [0], of no piece, is not used
+PIECE_HASH = _numbers[: 29 * 81].reshape(29, 81)  # [0] belongs to no piece and is not used
 HAND_HASH = _numbers[29 * 81 : -1].reshape(2, 7, 19)
 WHITE_HASH = int(_numbers[-1])
 # Used only by `position_key`, [0] of each is 0: earlier occurrences up to 3, and `ended`.
@@ -372,7 +372,7 @@ def position_key(state: Any) -> int:
 @register_jitable
 def square_of(cell: int, view: int) -> int:
     """The square of a cell, and the cell of a square."""
-    # int: 1 << cell needs more bits than an int8 has.
+    # int: 1 << cell needs more bits than an int8.
     return int(cell) if view == BLACK else 80 - int(cell)
 
 
@@ -437,7 +437,7 @@ def remember_position(state: Any) -> None:
         first = 0
         while known[first] != state.hash:
             first += 1
-        moves = (latest >> 1) - first  # of each seat since the first occurrence
+        moves = (latest >> 1) - first  # each seat's moves since the first occurrence
         black_checked = state.check_run[BLACK] >= moves
         white_checked = state.check_run[WHITE] >= moves
         state.ended = REPETITION

@@ -47,7 +47,7 @@ def move_of(state: Any, action: int) -> Move:
     return Move(source, target, piece, int(rules.PROMOTED[piece]) if promotes else piece)
 
 
-@cache  # 22,000 at most
+@cache  # at most 22,000 entries
 def _squares(player: int, action: int) -> tuple[str, str, bool]:
     usi = notation.action_to_text(player, action).translate(_RANKS)
     return usi[:2], usi[2:4], usi[4:] == "+"

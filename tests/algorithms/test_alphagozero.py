@@ -19,8 +19,8 @@ from azcore.arena.spread import SpreadMatch
 from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.train import train
 from azcore.networks import build_network
+from azcore.networks.checkpoint import load_network
 from azcore.networks.evaluator import NetworkEvaluator
-from azcore.networks.saved import load_network
 from azcore.search.evaluators import CachedEvaluator, SymmetricEvaluator
 from azcore.selfplay.resignation import is_played_out
 from azcore.storage.checkpoint import read_checkpoint

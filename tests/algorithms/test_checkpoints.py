@@ -18,7 +18,7 @@ from azcore.commands.train import train
 from azcore.errors import AzcoreError, CheckpointError, DivergedError
 from azcore.game.registry import make
 from azcore.learner.module import LearnerModule
-from azcore.networks.saved import load_network
+from azcore.networks.checkpoint import load_network
 from azcore.storage.checkpoint import is_whole, read_checkpoint, write_checkpoint
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table

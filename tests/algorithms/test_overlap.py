@@ -21,7 +21,7 @@ import torch
 from lightning.pytorch import Trainer
 
 from azcore.algorithms import alphagozero, ratings, training
-from azcore.algorithms.beside import Beside
+from azcore.algorithms.parallel_matches import ParallelMatches
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, GameFileError, SettingError
 from azcore.learner.data import SelfPlayData
@@ -327,7 +327,7 @@ def test_what_was_under_way_is_waited_for_where_self_play_alternates(
     run = RunDirectory(tmp_path / "run")
     lost_at(GENERATIONS[words is MATCHES], tiny("run_dir=run", *words))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Beside, "is_over", False)  # whatever is beside the run takes for ever
+        patch.setattr(ParallelMatches, "is_over", False)  # matches never end
         assert train(tiny("resume=run", *words, "schedule=alternate", "trainer.max_steps=20")) == 0
     rows = Table(run.gate if words != MATCHES else run.matches, []).rows()
     assert [row["step"] for row in rows] == sorted((row["step"] for row in rows), key=int)

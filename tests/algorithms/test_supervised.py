@@ -19,7 +19,7 @@ from azcore.commands.predict import predict_games
 from azcore.commands.train import train
 from azcore.errors import AzcoreError, SettingError
 from azcore.game import ByteArray, FloatArray
-from azcore.learner.given import is_held_out, predict, read_games, with_targets
+from azcore.learner.imported_games import is_held_out, predict, read_games, with_targets
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.settings import search_settings
 from azcore.selfplay.actor import Actor

@@ -371,7 +371,7 @@ def test_settings_of_replay_and_self_play_arrive(
     assert made["Actor"]["settings"].temperature_plies == 3
     assert made["Actor"]["search"].num_simulations == 8
     assert made["Actor"]["seed"] == 9
-    assert made["Actor"]["starts"].in_words() == "2 positions"
+    assert made["Actor"]["starts"].describe() == "2 positions"
     records = list(GameFile(RunDirectory(Path("run")).records).read())
     assert {record.start for record in records} == {None, "X../.../... w"}
     assert all(record.start or record.actions[0] == 4 for record in records)
@@ -424,12 +424,12 @@ def test_games_of_a_run_begin_in_the_start_states_unless_files_name_others(tiny:
     several = ["game=go", "game.board_size=3", "game.other_komis=[2]", "game.other_sizes=[2]"]
     starts = settings_from(tiny(*several), RunSettings).selfplay_starts()
     assert starts is not None
-    assert starts.in_words() == "4 positions"
+    assert starts.describe() == "4 positions"
     starts = settings_from(
         tiny(*several, "selfplay.starts=[starts.txt]"), RunSettings
     ).selfplay_starts()
     assert starts is not None
-    assert starts.in_words() == "1 position"
+    assert starts.describe() == "1 position"
     assert settings_from(tiny(*several), RunSettings).arena_starts() is None
     assert settings_from(tiny(*several[:2]), RunSettings).selfplay_starts() is None
 

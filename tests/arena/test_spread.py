@@ -209,7 +209,7 @@ def test_large_jobs_pass_large_answers() -> None:
     weights, found = [bytes(4 * 10**6)] * 2, []
     with contextlib.closing(small_pool(small_settings(2), 1)) as pool:
         member = pool._members[0]
-        member.go_on_from(pickle.dumps(small_actor(small_settings(2)).worker_states()), None)
+        member.resume_from(pickle.dumps(small_actor(small_settings(2)).worker_states()), None)
         slots = pool.job_slots()
         for number in range(3):
             states = member.ask("states")

@@ -15,7 +15,7 @@ from azcore.assembly import pretrained as shop
 from azcore.commands.train import train
 from azcore.errors import CheckpointError
 from azcore.game.registry import make
-from azcore.networks.saved import load_network
+from azcore.networks.checkpoint import load_network
 from azcore.storage.card import card_of, require_card
 from azcore.storage.checkpoint import KEY, halved, read_checkpoint, write_checkpoint
 from conftest import TINY, compose

@@ -14,8 +14,8 @@ import torch
 
 import azcore as package
 from azcore.assembly.entrants import checkpoint_of
+from azcore.networks.checkpoint import load_network
 from azcore.networks.onnx_export import onnx_of
-from azcore.networks.saved import load_network
 
 onnx = pytest.importorskip("onnx")
 CommandLine = Callable[..., tuple[int, str, str]]

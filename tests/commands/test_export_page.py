@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import azcore as package
-from azcore.commands.export.page import proof, writing
+from azcore.commands.export.page import verification, writing
 from azcore.errors import AzcoreError
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks.evaluator import NetworkEvaluator
@@ -150,7 +150,7 @@ def test_recorded_evaluations_lead_to_the_same_visits(page: Any) -> None:
     game, recording = package.make("tic_tac_toe"), Recording()
     search = searched(game, recording)
     wanted, asked = [], []
-    for actions in proof.random_games(game, 5, 100):
+    for actions in verification.random_games(game, 5, 100):
         state = game.initial_state()
         for ply, action in enumerate(actions):
             best, visits = choice(search, state)
@@ -195,15 +195,15 @@ def test_a_module_that_plays_otherwise_is_refused(folder: Path) -> None:
     game = package.make("tic_tac_toe")
     facts = json.loads((folder / "games/tic_tac_toe/game.json").read_text())
     module = (folder / "games/tic_tac_toe/rules.wasm").read_bytes()
-    games = proof.random_games(game, 3, 20)
-    positions = [proof.positions_of(game, actions) for actions in games]
-    read = proof.read_by_page(facts, module, games)
-    assert proof.require_equal(game, positions, read) >= 20
+    games = verification.random_games(game, 3, 20)
+    positions = [verification.positions_of(game, actions) for actions in games]
+    read = verification.read_by_page(facts, module, games)
+    assert verification.require_equal(game, positions, read) >= 20
     first = facts["look"]["planes"][0]["pieces"]
     first[0][0], first[1][0] = first[1][0], first[0][0]
-    read = proof.read_by_page(facts, module, games)
+    read = verification.read_by_page(facts, module, games)
     with pytest.raises(AzcoreError, match="must agree with Python on "):
-        proof.require_equal(game, positions, read)
+        verification.require_equal(game, positions, read)
 
 
 def test_what_it_cannot_do_is_said_at_once(

@@ -15,8 +15,8 @@ from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
+from azcore.web.players import Players
 from azcore.web.runs import Runs
-from azcore.web.shelf import Shelf
 from conftest import TINY, compose
 
 CommandLine = Callable[..., tuple[int, str, str]]
@@ -98,6 +98,6 @@ def test_a_story_that_ships_stands_wherever_a_run_does(
     assert [each["name"] for each in runs.listed()] == ["pretrained/noughts@story"]
     assert len(runs.games("pretrained/noughts@story")["games"]) == 2
     player = "runs/pretrained/noughts@story@step-0"
-    shelf = Shelf(lambda *_: pytest.fail("nothing is loaded"), tmp_path / "none")
-    entries = {entry.name: entry for entry in shelf.entries()}
+    players = Players(lambda *_: pytest.fail("nothing is loaded"), tmp_path / "none")
+    entries = {entry.name: entry for entry in players.entries()}
     assert entries[player].step == 0

@@ -19,7 +19,7 @@ from azcore.commands import import_games as command
 from azcore.commands.train import train
 from azcore.errors import AzcoreError, TranscriptError
 from azcore.game import Game, Transcript
-from azcore.learner.given import read_games
+from azcore.learner.imported_games import read_games
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
@@ -93,10 +93,10 @@ def test_many_games_of_one_file_and_the_reasons_why_some_are_left_out(
         "moves after the end": 1,
         "a handicap or another start": 1,
         "variant Atomic": 1,
-        "a { that is not closed": 1,
+        "an unclosed {": 1,
     }
     assert "many.pgn, game 5: chess: move 1... of the PGN game: Ke4 is not legal here" in output
-    assert "ignored in the games taken: a word that is no move (1)" in output
+    assert "ignored in the games taken: a word that is not a move (1)" in output
     kept = records("e.azg")
     assert [record.outcome for record in kept] == [0, -1, 1]
     assert [record.agreed for record in kept] == [True, False, False]
@@ -413,7 +413,7 @@ def test_moves_that_were_drawn_at_random_are_not_learned(
 
 def test_an_agreed_draw_is_one(chess: Game) -> None:
     from azcore.storage.game_record import parse_frame
-    from azcore.storage.given_records import RecordMaker
+    from azcore.storage.imported_records import RecordMaker
 
     form = chess.transcript_formats()["pgn"]
     record = RecordMaker(chess).record(form.read(pgn(LONG, "1/2-1/2")), form, 3)

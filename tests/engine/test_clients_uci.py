@@ -19,7 +19,7 @@ import pytest
 
 import azcore
 from azcore.networks import build_network, network_settings
-from azcore.networks.saved import describe_run
+from azcore.networks.checkpoint import describe_run
 from azcore.storage.checkpoint import KEY, write_checkpoint
 
 PATH = f"{os.environ.get('PATH', '')}:/usr/games"  # where Debian keeps them

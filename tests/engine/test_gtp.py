@@ -65,7 +65,7 @@ def test_syntax(go5: Game) -> None:
         "= false\n\n",
         "= false\n\n",
         "= 2\n\n",
-        f"? a line may be {LONGEST_LINE} bytes long\n\n",
+        f"? a line may have at most {LONGEST_LINE} bytes\n\n",
         "=9 \n\n",
     ]  # and nothing after quit
 

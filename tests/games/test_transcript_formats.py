@@ -129,7 +129,7 @@ def test_a_transcript_holds_what_files_can() -> None:
     assert [type(action) for action in transcript.actions] == [int, int]
     with pytest.raises(InvalidTextError, match="one of event, site, date, got 'round'"):
         Transcript(actions=[], headers={"round": "1"})
-    with pytest.raises(InvalidTextError, match="a comment an action, 1, got 2"):
+    with pytest.raises(InvalidTextError, match="one comment per action, 1, got 2"):
         Transcript(actions=[1], comments=["", ""])
 
 
@@ -511,7 +511,10 @@ def test_cshogi_reads_our_records() -> None:
         ('{"game": 7, "moves": []}', "a game must be of {'name': 'tic_tac_toe'"),
         (WITH_MOVES.replace("MOVES", "7"), "moves must be text, got '7'"),
         (WITH_MOVES.replace("MOVES", '["b2", "b2"]'), "move 2: .*b2.* is not legal"),
-        (WITH_MOVES.replace("MOVES", '[], "comments": ["one"]'), "a comment an action, 0, got 1"),
+        (
+            WITH_MOVES.replace("MOVES", '[], "comments": ["one"]'),
+            "one comment per action, 0, got 1",
+        ),
         (WITH_MOVES.replace("MOVES", '[], "headers": {"round": "1"}'), "one of event, site, date"),
         (WITH_MOVES.replace("MOVES", '[], "result": "X wins"'), "is not over, so its result must"),
         ("[" * 100_000, "a game is a line of JSON"),

@@ -34,7 +34,7 @@ HEALTHY = {
 }
 WRONG = {
     "value_head": ({"value_loss": 0.99}, "loss 0.99; constant prediction 0.99"),
-    "outcomes_by_heart": ({"explained_variance": -0.2}, "explains 39% of the outcomes that it tr"),
+    "memorised_outcomes": ({"explained_variance": -0.2}, "explains 39% of the outcomes that it tr"),
     "policy_entropy": ({"policy_entropy": 0.01, "target_entropy": 0.02}, "entropy 0.010"),
     "repeated_games": ({"duplicate_rate": 0.7}, "70% of the games repeat another"),
     "one_sided_results": ({"seat0_win_rate": 0.97, "draw_rate": 0.0}, "the first player wins 97%"),
@@ -61,7 +61,7 @@ def test_a_healthy_run_hears_nothing() -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_what_goes_wrong_is_said(name: str) -> None:
     values, words = WRONG[name]
-    means = ("outcomes_by_heart", "repeated_games", "stale_window", "resignation")
+    means = ("memorised_outcomes", "repeated_games", "stale_window", "resignation")
     if name not in means:  # by nature
         assert not findings(rows(HISTORY) + rows(SPAN - 1, **values))
     found = findings(rows(HISTORY) + rows(SPAN, **values))

@@ -46,7 +46,7 @@ def search() -> Search:
 def test_a_finished_game(search: Search) -> None:
     search.start(1, after(search.game, [0, 3, 1, 4, 2]))
     with pytest.raises(
-        GameError, match="tic_tac_toe: the game is over, there is nothing to search"
+        GameError, match="tic_tac_toe: the game is over, so there is nothing to search"
     ):
         search.begin(1)
     search.start(1)

@@ -19,7 +19,7 @@ import azcore
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError, GameFileError, InvalidTextError, SettingError
 from azcore.game import Game, Transcript
-from azcore.learner.given import is_held_out, with_targets
+from azcore.learner.imported_games import is_held_out, with_targets
 from azcore.pictures import film
 from azcore.report.games import replayed
 from azcore.report.predicted import Networks

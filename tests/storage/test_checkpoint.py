@@ -18,7 +18,7 @@ import torch
 import azcore
 from azcore.errors import CheckpointError
 from azcore.networks import build_network, network_settings
-from azcore.networks.saved import describe_run, load_network, require_same_run
+from azcore.networks.checkpoint import describe_run, load_network, require_same_run
 from azcore.networks.towers import DualRes
 from azcore.storage.checkpoint import read_checkpoint, write_checkpoint
 from azcore.storage.run_settings import ADDED_TO_NETWORKS

@@ -14,7 +14,7 @@ import torch
 
 import azcore
 from azcore.errors import GameFileError
-from azcore.learner.given import SupervisedSettings, read_games
+from azcore.learner.imported_games import SupervisedSettings, read_games
 from azcore.report.games import Games
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord

@@ -162,7 +162,7 @@ def test_a_received_run_trains_and_nothing_else(
         ({"device": ["cpu"]}, "device must be text, got ['cpu']"),
         ({"device": "moon"}, "device must be auto, or a device of this machine"),
         ({"export": {"format": ["sgf"]}}, "export.format must be text"),
-        ({"search": None}, "must hold the settings of a run, search is missing"),
+        ({"search": None}, "must hold the settings of a run; search is missing"),
         ({"search": {"c_init": float("nan")}}, "must hold finite numbers"),
         ({"search": {"num_simulations": 10**30}}, "must hold finite numbers"),
     ],

@@ -24,7 +24,7 @@ from azcore.errors import (
 from azcore.game import Game
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import parse_frame
-from azcore.storage.given_records import RecordMaker
+from azcore.storage.imported_records import RecordMaker
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import MOST_KEPT, StartStates, WindowStarts, own_starts
 from azcore.storage.starts import Start, Starts, read_starts, require_plies, starts_of_game
@@ -140,7 +140,7 @@ def test_games_of_a_pgn_file(chess: Game, tmp_path: Path) -> None:
     }
     assert min(lengths.values()) > 15
     short = r"games.PGN, game 2: a game must last more than 4 plies"
-    assert re.search(rf"^1 game \(2 left out: .*{short}", read(chess, path, plies=(4,)).in_words())
+    assert re.search(rf"^1 game \(2 left out: .*{short}", read(chess, path, plies=(4,)).describe())
     with pytest.raises(
         GameFileError, match=r"games.PGN, game 1: a game must last more than 9 plies"
     ):
@@ -194,7 +194,7 @@ def test_a_folder_is_its_files(chess: Game, tmp_path: Path) -> None:
     (folder / "deeper").mkdir()
     starts = read(chess, folder)
     assert len(starts) == 7
-    assert starts.in_words() == "4 positions and 3 games"
+    assert starts.describe() == "4 positions and 3 games"
     assert all_of(starts)[0].text == "1k1r4/pp1b1R2/3q2pp/4p3/2B5/4Q3/PPP2B2/2K5 b - - 0 1"
 
 
@@ -212,7 +212,7 @@ def test_a_folder_is_its_files(chess: Game, tmp_path: Path) -> None:
 def test_what_others_write_is_read_as_far_as_it_can_be(
     chess: Game, tmp_path: Path, name: str, text: str, found: str
 ) -> None:
-    assert read(chess, tmp_path / name, text, plies=(2,)).in_words().startswith(found)
+    assert read(chess, tmp_path / name, text, plies=(2,)).describe().startswith(found)
 
 
 BAD = [
@@ -267,7 +267,7 @@ def test_of_a_variant_that_forbids_an_action(go: Game, tmp_path: Path) -> None:
     assert len(all_of(read(go, tmp_path / "x.sgf", text, plies=(2,)))[0].actions) == 2
     with pytest.raises(GameFileError, match=r"x.sgf, game 1: .*begin there: .*pass.* not legal"):
         read(go, tmp_path / "x.sgf", plies=(2,), variant=variant)
-    assert read(go, tmp_path / "x.sgf", plies=(1,), variant=variant).in_words() == "1 game"
+    assert read(go, tmp_path / "x.sgf", plies=(1,), variant=variant).describe() == "1 game"
 
 
 def test_each_is_drawn_as_often_and_by_its_numbers_alone(chess: Game, tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_starts_of_a_game_are_drawn_alike() -> None:
     game = azcore.make("go", **SEVERAL)
     starts = starts_of_game(game, game)
     assert starts is not None
-    assert starts.in_words() == "4 positions"
+    assert starts.describe() == "4 positions"
     drawn = [starts.draw(np.random.default_rng(seed)) for seed in range(200)]
     counts = [sum(start.text == text for start in drawn) for text in SEVERAL_TEXTS]
     assert sum(counts) == 200

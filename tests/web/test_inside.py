@@ -18,7 +18,7 @@ from azcore.engine.settings import thinking_search
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search
 from azcore.web.inside import Inside
-from azcore.web.shelf import Shelf
+from azcore.web.players import Players
 from conftest import compose
 from web_kit import served
 
@@ -239,7 +239,7 @@ def test_a_solver_does_not_keep_it_from_going_on(tmp_path: Path) -> None:
     game = azcore.make("tic_tac_toe")
     told: list[dict[str, Any]] = []
     room = Inside(
-        shelf=Shelf(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path),
+        players=Players(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path),
         search=thinking_search(compose("command=web", "search.solve=true")),
         gumbel=None,
         send=told.append,

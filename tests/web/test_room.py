@@ -1,4 +1,4 @@
-"""What a page's orders do, over a real web socket."""
+"""What a page's requests do, over a real web socket."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from azcore.search.predictions import Chances, Prediction
 from azcore.web import view
 from azcore.web.app import make_app
 from azcore.web.inside import Inside
+from azcore.web.planes import Planes
+from azcore.web.players import Players
 from azcore.web.room import Room
 from azcore.web.runs import Runs
-from azcore.web.sees import Sees
 from azcore.web.shared import SharedEvaluator
-from azcore.web.shelf import Shelf
 from web_kit import PATIENCE, Page, served, served_app, visit
 
 Compose = Callable[..., dict[str, Any]]
@@ -443,7 +443,7 @@ def test_visitors_share_batches_and_each_gets_their_own() -> None:
 
 
 class _Session:
-    """A room that does with an order whatever a test wants; it notes what happens."""
+    """A room that does with a request whatever a test wants; it notes what happens."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None], act: Callable[..., None]) -> None:
         self._send, self._act = send, act
@@ -472,15 +472,15 @@ def _served_sessions(
 
     config = compose("command=web", f"web.runs={tmp_path}")
     settings = web_settings({**config, "web": {**config["web"], "port": 0, "open": False}})
-    shelf = Shelf(lambda *_: pytest.fail("nothing is loaded"), tmp_path)
+    players = Players(lambda *_: pytest.fail("nothing is loaded"), tmp_path)
     with served_app(
-        make_app(shelf, Runs(tmp_path), make, make, make, settings, None), settings
+        make_app(players, Runs(tmp_path), make, make, make, settings, None), settings
     ) as place:
         yield place, sessions
 
 
 def test_a_room_closes_after_the_order_under_way(tmp_path: Path) -> None:
-    """Else an order that loads for long begins to think when the page has gone, for ever."""
+    """Else a request that loads for long begins to think when the page has gone, for ever."""
     begun, goes_on = threading.Event(), threading.Event()
 
     def act(_: Any) -> None:
@@ -593,18 +593,18 @@ def test_a_run_that_goes_on_is_played_with_its_newest_weights(tmp_path: Path) ->
         loads.append(checkpoint)
         return Loaded(game, UniformEvaluator(game))
 
-    shelf = Shelf(load, tmp_path)
+    players = Players(load, tmp_path)
     name = "runs/run@last"
-    first = shelf.load(name)
-    assert shelf.load(name) is first
+    first = players.load(name)
+    assert players.load(name) is first
     os.utime(last, (1e9, 1e9))
-    assert shelf.load(name) is not first
+    assert players.load(name) is not first
     assert loads == [f"{tmp_path / 'run'}@last"] * 2
-    shelf.load("search/go")
+    players.load("search/go")
     assert loads[2:] == [None]
     last.unlink()
     with pytest.raises(SettingError, match="no longer exists"):
-        shelf.load(name)
+        players.load(name)
 
 
 def test_what_an_engine_decided_too_late_is_not_played(compose: Compose, tmp_path: Path) -> None:
@@ -612,7 +612,7 @@ def test_what_an_engine_decided_too_late_is_not_played(compose: Compose, tmp_pat
     told: list[dict[str, Any]] = []
     decided: queue.Queue[object] = queue.Queue()
     room = Room(
-        shelf=Shelf(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path),
+        players=Players(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path),
         search=thinking_search(config),
         engine=engine_settings(config),
         settings=web_settings(config),
@@ -645,22 +645,22 @@ def test_a_closed_room_is_freed_without_the_cyclic_collector(
 ) -> None:
     """Which does not know how large trees are, and so leaves hundreds of them in memory."""
     config, game = compose("command=web", f"web.runs={tmp_path}"), azcore.make("tic_tac_toe")
-    shelf = Shelf(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path)
+    players = Players(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path)
     search, told = thinking_search(config), queue.Queue[dict[str, Any]]()
     order = {"do": "open", "player": "search/tic_tac_toe", "people": [0, 1], "at": 3}
 
     def visit_each() -> list[weakref.ref[Any]]:
         decided: queue.Queue[object] = queue.Queue()
         room = Room(
-            shelf=shelf,
+            players=players,
             search=search,
             engine=engine_settings(config),
             settings=web_settings(config),
             send=told.put,
             later=decided.put,
         )
-        inside = Inside(shelf=shelf, search=search, gumbel=None, send=told.put)
-        sessions = (room, inside, Sees(shelf=shelf, send=told.put))
+        inside = Inside(players=players, search=search, gumbel=None, send=told.put)
+        sessions = (room, inside, Planes(players=players, send=told.put))
         for session in sessions:
             session.do({**order, "simulations": 20, "strengths": ["20", "20"]})
             session.do({"do": "nothing that is known"})
@@ -675,7 +675,7 @@ def test_a_closed_room_is_freed_without_the_cyclic_collector(
 
     visit_each()  # compiles, which leaves cycles that hold this first visit
     until = time.monotonic() + PATIENCE
-    while not shelf.is_warm(shelf.load("search/tic_tac_toe")) and time.monotonic() < until:
+    while not players.is_warm(players.load("search/tic_tac_toe")) and time.monotonic() < until:
         time.sleep(0.01)
     gc.disable()
     try:

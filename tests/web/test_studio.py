@@ -28,8 +28,8 @@ from azcore.report.side_by_side import cost, foreseen, halfway
 from azcore.search.evaluators import Evaluator
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
-from azcore.web.sees import NOW, Sees, sections
-from azcore.web.shelf import Entry
+from azcore.web.planes import NOW, Planes, sections
+from azcore.web.players import Entry
 from conftest import compose
 from web_kit import Page, served
 
@@ -166,9 +166,9 @@ class Neighbours(Evaluator):
 def test_moves_are_turned_back() -> None:
     entry = Entry(name="x", game="tic_tac_toe", title="", player="", group="runs")
     loaded = azcore.make("tic_tac_toe"), Neighbours(), None
-    shelf: Any = SimpleNamespace(entry=lambda _: entry, load=lambda _: loaded)
+    players: Any = SimpleNamespace(entry=lambda _: entry, load=lambda _: loaded)
     told: list[Any] = []
-    sees = Sees(shelf=shelf, send=told.append)
+    sees = Planes(players=players, send=told.append)
     for order in ([], {"do": []}, {"do": "turn"}):
         sees.do(order)
         assert told.pop()["what"] == "error"

@@ -59,14 +59,14 @@ from azcore.commands.arena.settings import ComparisonSettings, comparison_settin
 from azcore.commands.console import PAGE, table_console
 from azcore.commands.result import write_result
 from azcore.errors import SettingError
-from azcore.learner.given import (
+from azcore.learner.imported_games import (
     Prediction,
     SupervisedSettings,
     predict,
     read_games,
     supervised_settings,
 )
-from azcore.networks.saved import load_network
+from azcore.networks.checkpoint import load_network
 from azcore.selfplay.backend import BackendSettings
 from azcore.settings import build
 from azcore.storage.run_directory import RUNS, dated
@@ -327,7 +327,7 @@ def _pairs(
     """The difference between the last means of every two variants, the stronger first.
 
     Args:
-        curves: by variant.
+        curves: the curves by variant.
         pool: the pool of the ratings.
         same: variants with the same weights, which do not differ.
     """

@@ -69,12 +69,12 @@ def draw(
     """Write figure.png and figure.svg; returns their paths.
 
     Args:
-        folder: to write into.
+        folder: the folder to write into.
         rated: all checkpoints.
-        curves: by variant.
+        curves: the curves by variant.
         search: the rating of search without a network.
-        options: of the comparison.
-        laws: by quantity, with `arena.x=compute`.
+        options: the comparison's options.
+        laws: the fitted laws by quantity, with `arena.x=compute`.
 
     Raises:
         SettingError: a file cannot be written.

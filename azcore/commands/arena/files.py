@@ -83,7 +83,7 @@ class MatchFiles:
 
     Args:
         folder: where they are.
-        game: what is played.
+        game: the game of the matches.
         prefix: the prefix of the names of both files.
     """
 
@@ -102,7 +102,7 @@ class MatchFiles:
         """Refuse a folder with other matches.
 
         Raises:
-            SettingError: naming it.
+            SettingError: the message names it.
         """
         if any(row.get("match") not in wanted for row in self._matches.rows()):
             raise SettingError(

@@ -86,7 +86,7 @@ def play_all(
         pairings: who plays whom.
         play: plays a match.
         files: where matches are saved, perhaps including earlier ones.
-        console: to print on.
+        console: the console to print on.
         ended: called after each match.
     """
     arena, sprt = settings.arena, settings.early_stop
@@ -153,7 +153,7 @@ def player_of_matches(
         backend: where to play.
         entrants: what the players are built from.
         players: built from the entrants.
-        circumstances: of all games.
+        circumstances: the circumstances of all games.
         say: called with a sentence.
 
     Raises:

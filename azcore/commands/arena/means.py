@@ -19,7 +19,7 @@ from azcore.arena.elo import (
 )
 from azcore.arena.likelihood import Floats
 from azcore.commands.arena.runs import Kept, Run
-from azcore.learner.given import Prediction
+from azcore.learner.imported_games import Prediction
 
 # 97.5 % points of Student's t (1908) with 1 to 10 degrees of freedom.
 T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)

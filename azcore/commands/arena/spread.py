@@ -32,7 +32,7 @@ class ArenaContext(JobContext):
         entrants: what the players are built from.
 
     Attributes:
-        players: in the order of the entrants.
+        players: the players in the order of the entrants.
         tablebase: the one that `arena.tablebase` names, if any.
     """
 

@@ -1,7 +1,7 @@
 """A tournament: matches between any players, and the resulting rating list.
 
 Every pairing is a match of `azcore.arena.match`; `azcore.arena.elo.rating_list` rates all matches
-together. The results are printed and saved in a folder:
+together. It prints the results and saves them in a folder:
 
     ratings.csv   the list             matches.csv   one row per pairing
     ratings.png   the list as a plot   games.csv     every game, move by move
@@ -154,7 +154,7 @@ def wanted_players(config: Mapping[str, Any], command: str) -> list[str]:
 
     Args:
         config: that may hold them.
-        command: for errors.
+        command: the command that errors name.
 
     Raises:
         SettingError: neither is given.
@@ -177,7 +177,7 @@ def require_positions(players: Sequence[Player], starts: Starts | None) -> None:
     """Refuse starts that are positions if a player's protocol cannot set them up.
 
     Raises:
-        SettingError: naming the player and the position.
+        SettingError: the message names the player and the position.
     """
     if starts is not None and (place := starts.set_up()):
         for player in players:
@@ -209,7 +209,7 @@ def require_two_for_sprt(arena: ArenaSettings, names: Sequence[str]) -> None:
     """Refuse a sequential test unless there are two players.
 
     Raises:
-        SettingError: naming them.
+        SettingError: there are more or fewer; the message names them.
     """
     if arena.sprt and len(names) != 2:
         raise SettingError(
@@ -246,7 +246,7 @@ def _print_what(
     console.print(
         f"{matches} {plural(matches, 'match', 'matches')} of {arena.games} games, "
         f"{arena.num_simulations} simulations a move unless a player sets another number"
-        + (f", from {starts.in_words()}" if starts else "")
+        + (f", from {starts.describe()}" if starts else "")
         + (f", openings from {escape(str(arena.book))}" if circumstances.book else "")
         + (f", ended by {escape(str(arena.tablebase))}" if circumstances.tablebase else "")
     )

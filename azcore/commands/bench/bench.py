@@ -54,7 +54,7 @@ class Task:
 
 
 class Peer(Protocol):
-    """Another program that does azcore's work; `benchmarks/beside.py` in the sources has some."""
+    """Another program that does azcore's work; `benchmarks/compare.py` in the sources has some."""
 
     @property
     def versions(self) -> Mapping[str, str]:

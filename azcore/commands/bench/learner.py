@@ -27,7 +27,7 @@ class Learning:
 
     Args of the constructor:
         settings: the run's settings.
-        games: in the window.
+        games: the number of games in the window.
     """
 
     def __init__(self, settings: LearningSettings, games: Sequence[GameRecord]) -> None:

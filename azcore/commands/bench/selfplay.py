@@ -77,7 +77,7 @@ def bare_rate(
     Args:
         calls: each evaluates a batch once.
         shares: positions in each of the batches.
-        seconds: to measure.
+        seconds: how long to measure.
     """
 
     def repeat(call: Callable[[], object]) -> int:
@@ -103,7 +103,7 @@ def selfplay_by_cores(config: Config, options: BenchSettings) -> tuple[list[int]
     The number of games per core is constant.
 
     Args:
-        config: with the sizes that the benchmark measures.
+        config: the settings, with the sizes that the benchmark measures.
         options: how long to measure.
 
     Returns:

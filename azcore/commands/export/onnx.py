@@ -14,8 +14,8 @@ from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.game import FloatArray, Game
 from azcore.game.registry import received
+from azcore.networks.checkpoint import network_of
 from azcore.networks.onnx_export import difference_from_torch, onnx_of
-from azcore.networks.saved import network_of
 from azcore.storage.checkpoint import KEY, read_checkpoint
 
 POSITIONS = 4  # compared between the file and torch

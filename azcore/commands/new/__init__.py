@@ -65,7 +65,7 @@ def write_package(name: str, folder: Path, kind: str = "compiled") -> Path:
     """Write the package of a game called `name` into `folder`, which is created if necessary.
 
     Args:
-        name: of the game, of its package and of the folder that holds it; a lower-case word such
+        name: the name of the game, its package and its folder; a lower-case word such
             as `my_game`.
         folder: where to put it.
         kind: `compiled`, with rules that azcore compiles, or `plain`, with any object as state.

@@ -27,7 +27,7 @@ let position = null // player, start, moves
 let aim = null      // the simulation to go to, until it is shown
 let asked = null    // the aim sent to the server and not answered yet
 
-const tell = order => room.tell(order)
+const tell = request => room.tell(request)
 
 function open(at) {
   aim = null  // of another search

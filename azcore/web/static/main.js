@@ -29,7 +29,7 @@ const board = new Board($('board'), $('choices'), act, ask)
 
 // -- connection ----------------------------------------------------------------------------------
 
-const tell = order => room?.tell(order)
+const tell = request => room?.tell(request)
 
 const review = new Review({
   tell, go,

@@ -13,7 +13,7 @@ function button(text, act, title = '') {
 }
 
 export class Review {
-  // tell(order) and go(ply) reach the server; show(shown) draws a position outside the game;
+  // tell(request) and go(ply) reach the server; show(shown) draws a position outside the game;
   // changed() is called when there is more to save.
   constructor({ tell, go, show, changed }) {
     Object.assign(this, { tell, go, show, changed, mistakes: [], at: null, of: 0, isDone: false, puzzle: null, why: null })

@@ -30,9 +30,9 @@ export class Connection {
 
   get isOpen() { return this.socket.readyState === WebSocket.OPEN }
 
-  // Returns whether the order was sent; if not, the page shows the reason.
-  tell(order) {
-    if (this.isOpen) this.socket.send(JSON.stringify(order))
+  // Returns whether the request was sent; if not, the page shows the reason.
+  tell(request) {
+    if (this.isOpen) this.socket.send(JSON.stringify(request))
     else if (this.isAway) complain(this.why)
     return this.isOpen
   }

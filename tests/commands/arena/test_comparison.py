@@ -23,9 +23,9 @@ from azcore.commands.arena.runs import Run, find_runs, spread
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.game.registry import make
-from azcore.learner.given import predict, read_games, supervised_settings
+from azcore.learner.imported_games import predict, read_games, supervised_settings
 from azcore.networks import network_cost
-from azcore.networks.saved import load_network
+from azcore.networks.checkpoint import load_network
 from conftest import TINY, compose
 
 Compose = Callable[..., dict[str, Any]]

@@ -35,7 +35,7 @@ from azcore.commands.arena.files import draw_ratings
 from azcore.commands.arena.standings import Standing, club_ratings
 from azcore.errors import SettingError
 from azcore.networks import build_network
-from azcore.networks.saved import describe_run
+from azcore.networks.checkpoint import describe_run
 from azcore.search.settings import PUCT
 from azcore.selfplay.processes import ProcessChannel
 from azcore.storage import run_directory

@@ -412,9 +412,9 @@ def test_pgn_of_others_is_read() -> None:
         (
             '[Event "x"]',
             "1. e4 {a {b} c} e5",
-            {"ignored": ["a word that is no move", "a } without its {"]},
+            {"ignored": ["a word that is not a move", "a } without its {"]},
         ),
-        ('[Event "x"]', "1. e4 <> e5", {"ignored": ["a word that is no move"]}),
+        ('[Event "x"]', "1. e4 <> e5", {"ignored": ["a word that is not a move"]}),
         ('[Event "x"]', "1. e4= e5+/= $10 (1... --)", {"ignored": []}),
     ],
 )
@@ -437,8 +437,8 @@ def test_what_is_odd_beside_the_moves_of_pgn(
         ("1. e4 e5 2. Zf3", InvalidTextError, "move 2\\. of the PGN game: .*'Zf3'"),
         ("1. e4 e4", InvalidTextError, "move 1\\.\\.\\. of the PGN game: e4 is not legal"),
         ("1. Nf3 a6 2. Nd4 h6 3. Nc3 h5 4. Nb5", InvalidTextError, "move 4\\. .*Nb5 may mean"),
-        ("1. e4 e5 (2. Nf3", InvalidTextError, "not closed"),
-        ("1. e4 {never closed", InvalidTextError, "a { that is not closed"),
+        ("1. e4 e5 (2. Nf3", InvalidTextError, "unclosed"),
+        ("1. e4 {never closed", InvalidTextError, "an unclosed {"),
         ('[SetUp "1"]\n*', InvalidTextError, "must have a FEN header"),
         ('[SetUp "1"]\n1. e4 *\n[FEN "' + START + '"]\n*', InvalidTextError, "a FEN header"),
         ('[FEN ""]\n*', InvalidTextError, "got 0 words"),

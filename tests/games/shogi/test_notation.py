@@ -404,6 +404,7 @@ def test_kif_of_other_programs_is_read(game: Any) -> None:
 
 
 HEAD = "手合割：平手\n先手：甲\n後手：乙\n"
+NO_MOVE = ["words that are not a move"]
 
 
 @pytest.mark.parametrize(
@@ -441,10 +442,10 @@ def test_kif_and_ki2_as_people_write_them(
     ("form", "text", "ignored"),
     [
         ("kif", f"{HEAD}手数----\n   1 ７六歩(77)  ( 0:01/0:01)+\n&mark\n*said\n   2 中断\n", []),
-        ("kif", f"{HEAD}   1 ７六歩(77) good\n   2 中断\n", ["words that are no move"]),
-        ("kif", f"{HEAD}手数----\nwell\n   1 ７六歩(77)\n   2 中断\n", ["words that are no move"]),
+        ("kif", f"{HEAD}   1 ７六歩(77) good\n   2 中断\n", NO_MOVE),
+        ("kif", f"{HEAD}手数----\nwell\n   1 ７六歩(77)\n   2 中断\n", NO_MOVE),
         ("csa", "PI\n+\n+7776FU,T1\n'/-3334FU\n%CHUDAN\n", []),
-        ("csa", "PI\n+\n+7776FU\n/-3334FU\n%CHUDAN\n", ["a word that is no move"]),
+        ("csa", "PI\n+\n+7776FU\n/-3334FU\n%CHUDAN\n", ["a word that is not a move"]),
         ("csa", "PI\n+\n+7776FU\n%FOO\n", ["an end that CSA does not have"]),
     ],
 )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any
 from azcore.assembly.entrants import checkpoint_of, player_name
 from azcore.assembly.parts import Config
 from azcore.commands.export.page.look import look_of
-from azcore.commands.export.page.proof import (
+from azcore.commands.export.page.verification import (
     exceptions_of,
     positions_of,
     random_games,
@@ -33,7 +33,7 @@ from azcore.search.puct import value_unit
 from azcore.search.settings import SearchSettings, search_settings
 from azcore.settings import require
 from azcore.storage.checkpoint import KEY, read_checkpoint
-from azcore.web.shelf import describe_game, title_of_game
+from azcore.web.players import describe_game, title_of_game
 
 SERVED = Path(str(files("azcore.web"))) / "static"
 PAGE = Path(__file__).with_name("static")
@@ -133,8 +133,8 @@ def _game_and_network(config: Config) -> tuple[Game, bytes | None]:
         own = dict(config["game"])
         return make(own.pop("name"), **own), None
     from azcore.commands.export.onnx import positions  # these import torch, which takes seconds
+    from azcore.networks.checkpoint import network_of
     from azcore.networks.onnx_export import difference_from_torch, onnx_of
-    from azcore.networks.saved import network_of
 
     path = checkpoint_of(config["checkpoint"])
     checkpoint = read_checkpoint(path)

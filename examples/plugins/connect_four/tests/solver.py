@@ -1,6 +1,6 @@
 """Connect four solved: `python solver.py > solved.epd` writes positions with their best moves.
 
-Alpha-beta search over bitboards laid out as in `rules.py`, but with rules of its own. Moves that
+Alpha-beta search over bitboards laid out as in `rules.py`, but with its own rules. Moves that
 let the opponent win at once are left out, the rest are tried from the middle, and values are
 remembered in a table. Only the outcome counts, not how soon it comes.
 

@@ -27,8 +27,8 @@ def test_keeps_the_contract(game: Game) -> None:
     check_game(game, num_positions=500)
 
 
-# Counted by Fairy-Stockfish 14 (UCI_Variant minishogi, go perft), as deep as no pawn can be dropped
-# as mate, which it counts.
+# Counted by Fairy-Stockfish 14 (UCI_Variant minishogi, go perft), to depths without mates by a
+# dropped pawn, which it counts.
 @pytest.mark.parametrize(
     ("text", "counts"),
     [

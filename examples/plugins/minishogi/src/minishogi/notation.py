@@ -201,7 +201,7 @@ def termination(state: Any) -> str:
 
 
 def render(state: Any) -> str:
-    """The board as Black sees it, two signs a cell, with both hands beside it."""
+    """The board as Black sees it, two characters per cell, with both hands next to it."""
     rows = board_of_black(state).reshape(SIZE, SIZE).tolist()
     lines = [
         "".join(f"{piece_to_text(code) if code else '.':>3}" for code in row) + f"  {'abcde'[y]}"

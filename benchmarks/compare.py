@@ -1,9 +1,9 @@
-"""Measures other programs on azcore's work: `command=bench` with each row also for them.
+"""Compares azcore with other programs: `command=bench`, with each row measured for them, too.
 
-    python benchmarks/beside.py --peers pgx openspiel -- game=go bench.rows=[rules,search,selfplay]
+    python benchmarks/compare.py --peers pgx openspiel -- game=go bench.rows=[rules,search,selfplay]
 
-Each program runs by a script in its own process; `benchmarks/peers` has those of the peers that
-`peers.yaml` names, and describes what a script reads and writes. `--known FILE` names your own.
+A script measures each program in its own process. `benchmarks/peers` has the scripts of the peers
+in `peers.yaml`, and describes what a script reads and writes. `--known FILE` names your own peers.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PeerSettings:
     """A program that can be measured on the same work as azcore, as in `peers/peers.yaml`."""
 
     script: str | None  # path; None: the script of its name in this folder
-    requires: tuple[str, ...]  # distributions that its Python must have
+    requires: tuple[str, ...]  # packages that its Python must have
     games: dict[str, str]  # our name: its name, with our settings in braces
 
 
@@ -62,7 +62,7 @@ class Peer:
 
     name: str
     command: tuple[str, ...]
-    folder: Path  # where the command is run
+    folder: Path  # the folder to run it in
     game: str  # its name for the game
     versions: Mapping[str, str]  # of its packages
     task: bench.Task
@@ -235,9 +235,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--peers", nargs="+", required=True, help="names in --known")
-    parser.add_argument("--known", type=Path, default=SCRIPTS / "peers.yaml", help="a YAML file")
-    parser.add_argument("--python", default=sys.executable, help="a Python that has the peers")
+    parser.add_argument("--peers", nargs="+", required=True, help="peers, named as in --known")
+    parser.add_argument(
+        "--known", type=Path, default=SCRIPTS / "peers.yaml", help="a YAML file of peers"
+    )
+    parser.add_argument(
+        "--python", default=sys.executable, help="a Python with the peers' packages"
+    )
     parser.add_argument("--batches", type=int, nargs="+", default=[64, 128, 256])
     parser.add_argument("--minutes", type=float, default=15.0, help="limit for a peer per row")
     parser.add_argument("words", nargs="*", help="KEY=VALUE of command=bench, after --")

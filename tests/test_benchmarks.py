@@ -17,7 +17,7 @@ from azcore.commands.bench import bench
 
 Run = Callable[..., tuple[int, str, str]]
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "beside.py"
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "compare.py"
 PEERS = SCRIPT.parent / "peers" / "peers.yaml"
 BRIEF = ["game=tic_tac_toe", "bench.seconds=0.05", "bench.rows=[rules]"]
 ROW = '{"what": "rules_us_per_ply", "value": 2.5, "unit": "us"}'
@@ -30,22 +30,22 @@ print(json.dumps({**row, "value": work["num_simulations"]}))
 """
 
 
-@pytest.fixture(name="beside")
-def beside_fixture(
+@pytest.fixture(name="compare")
+def compare_fixture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Run:
-    """Runs `python benchmarks/beside.py ARGS` within this process: (status, output, errors)."""
-    spec = importlib.util.spec_from_file_location("beside", SCRIPT)
+    """Runs `python benchmarks/compare.py ARGS` within this process: (status, output, errors)."""
+    spec = importlib.util.spec_from_file_location("compare", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "beside", module)
+    monkeypatch.setitem(sys.modules, "compare", module)
     spec.loader.exec_module(module)
     monkeypatch.setattr(bench, "find_peers", bench.find_peers)  # restored afterwards
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["beside.py", *arguments])
+        monkeypatch.setattr("sys.argv", ["compare.py", *arguments])
         capfd.readouterr()
         status = 0
         try:
@@ -72,9 +72,9 @@ def peer(tmp_path: Path) -> Callable[..., list[str]]:
 
 
 def test_a_peer_does_the_same_work(
-    beside: Run, peer: Callable[..., list[str]], tmp_path: Path
+    compare: Run, peer: Callable[..., list[str]], tmp_path: Path
 ) -> None:
-    status, output, errors = beside(*peer(ECHO), "--", *BRIEF, "bench.num_simulations=17")
+    status, output, errors = compare(*peer(ECHO), "--", *BRIEF, "bench.num_simulations=17")
     assert status == 0
     assert "measuring: peer mine, rules: thinking\n" in errors
     assert "mine" in output
@@ -101,9 +101,9 @@ def test_a_peer_does_the_same_work(
     ids=["crash", "nonsense", "late"],
 )
 def test_a_peer_that_fails_stops_nothing_else(
-    beside: Run, peer: Callable[..., list[str]], tmp_path: Path, code: str, sentence: str
+    compare: Run, peer: Callable[..., list[str]], tmp_path: Path, code: str, sentence: str
 ) -> None:
-    status, _, errors = beside(*peer(code), "--minutes", "0.02", "--", *BRIEF)
+    status, _, errors = compare(*peer(code), "--minutes", "0.02", "--", *BRIEF)
     assert status == 1
     last = errors.splitlines()[-1]
     assert last.startswith("azcore: peer mine, rules: ")
@@ -127,14 +127,14 @@ def test_a_peer_that_fails_stops_nothing_else(
     ],
 )
 def test_what_is_refused_before_anything_is_measured(
-    beside: Run, tmp_path: Path, arguments: str, changes: dict[str, object], sentence: str
+    compare: Run, tmp_path: Path, arguments: str, changes: dict[str, object], sentence: str
 ) -> None:
     known = yaml.safe_load(PEERS.read_text())
     known["pgx"] |= {"requires": ["numpy"], **changes}
     (tmp_path / "some.yaml").write_text(yaml.dump(known, sort_keys=False))
     given, _, words = arguments.partition(" -- ")
     chosen = ["--known", "some.yaml", "--peers", *given.split()]
-    status, _, errors = beside(*chosen, "--", *BRIEF, *words.split())
+    status, _, errors = compare(*chosen, "--", *BRIEF, *words.split())
     assert status == 2
     assert errors.startswith("azcore: ")
     assert sentence in errors
@@ -174,14 +174,14 @@ def _is_installed(*packages: str) -> bool:
 
 
 @pytest.mark.parametrize("name", ["pgx", "openspiel"])
-def test_the_peers_that_are_installed(beside: Run, tmp_path: Path, name: str) -> None:
+def test_the_peers_that_are_installed(compare: Run, tmp_path: Path, name: str) -> None:
     requires = yaml.safe_load(PEERS.read_text())[name]["requires"]
     if not _is_installed(*requires):
         pytest.skip(f"azcore[peers] is not installed: {' '.join(requires)}")
     small = ["bench.blocks=1", "bench.channels=8", "bench.num_games=4"]
     rows = "bench.rows=[rules,search,selfplay]"
     few = ["bench.num_simulations=8", "search.num_simulations=8", "bench.opening_plies=2"]
-    status, _, _ = beside("--peers", name, "--batches", "4", "--", *BRIEF, *small, *few, rows)
+    status, _, _ = compare("--peers", name, "--batches", "4", "--", *BRIEF, *small, *few, rows)
     assert status == 0
     found = json.loads((tmp_path / "bench.json").read_text())["rows"]
     ours = {row["what"] for row in found if row["peer"] is None}

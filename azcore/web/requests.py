@@ -1,4 +1,4 @@
-"""Orders of a page: how every room reads them."""
+"""Requests of a page: every room reads and dispatches them in the same way."""
 
 from __future__ import annotations
 
@@ -13,58 +13,58 @@ from azcore.web.view import Plain
 LONGEST_TEXT = 200_000  # characters of a pasted game or position
 
 Tell = Callable[[Plain], None]
-Later = Callable[[object], None]  # queues what `do` gets after the page's orders
-Orders = Mapping[
+Later = Callable[[object], None]  # queues what `do` gets after the page's requests
+Handlers = Mapping[
     str, Callable[[Mapping[str, Any]], None]
-]  # the function for each order, by its name
+]  # the function for each request, by its name
 
 
 class RefusedError(AzcoreError):
-    """An order that the room refuses; the message is for the visitor."""
+    """A request that the room refuses; the message is for the visitor."""
 
 
-def obey(orders: Orders, order: object, is_open: bool, nothing: str) -> None:
-    """Execute an order of a page.
+def dispatch(handlers: Handlers, request: object, is_open: bool, nothing: str) -> None:
+    """Execute a page's request.
 
     Args:
-        orders: those that a room knows; `open` among them.
-        order: anything that the page sent.
-        is_open: whether orders other than `open` are valid.
+        handlers: the room's own, among them `open`.
+        request: anything that the page sent.
+        is_open: whether requests other than `open` are valid.
         nothing: the message if they are not.
 
     Raises:
-        RefusedError: there is no such order, or it is not valid now.
+        RefusedError: there is no such request, or it is not valid now.
         AzcoreError: it fails.
     """
-    name = order.get("do") if isinstance(order, dict) else None
-    if not isinstance(order, dict) or not isinstance(name, str) or name not in orders:
-        raise RefusedError("this server does not know the page's order")
+    name = request.get("do") if isinstance(request, dict) else None
+    if not isinstance(request, dict) or not isinstance(name, str) or name not in handlers:
+        raise RefusedError("this server does not know the page's request")
     if not is_open and name != "open":
         raise RefusedError(nothing)
-    orders[name](order)
+    handlers[name](request)
 
 
-def text_of(order: Mapping[str, Any], key: str, most: int) -> str:
-    """A text field of an order.
+def text_of(request: Mapping[str, Any], key: str, most: int) -> str:
+    """A text field of a request.
 
     Raises:
         RefusedError: it is not a text of 1 to `most` characters.
     """
-    value = order.get(key)
+    value = request.get(key)
     if not isinstance(value, str) or not value or len(value) > most:
         raise RefusedError(f"{key} must be a text of 1 to {most:,} characters")
     return value
 
 
-def line_of_order(game: Game, order: Mapping[str, Any]) -> Line:
+def line_of_request(game: Game, request: Mapping[str, Any]) -> Line:
     """A game from its start, if not the default one, and its moves.
 
     Raises:
         AzcoreError: the start is not a position, or a move is illegal.
     """
-    start = text_of(order, "start", LONGEST_TEXT) if order.get("start") else None
+    start = text_of(request, "start", LONGEST_TEXT) if request.get("start") else None
     line = Line(game, start)
-    moves = order.get("moves", [])
+    moves = request.get("moves", [])
     if not isinstance(moves, list) or len(moves) > game.max_game_length:
         raise RefusedError(f"moves must be a list of at most {game.max_game_length} texts")
     for move in moves:

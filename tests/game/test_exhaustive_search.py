@@ -15,7 +15,7 @@ import pytest
 import azcore
 from azcore.game import Game
 from azcore.game.batch import make_batch
-from azcore.game.decided import decide, list_actions, make_line, nothing_decided
+from azcore.game.exhaustive_search import decide, list_actions, make_line, nothing_decided
 from azcore.game.positions import Paths, only_roots
 
 STARTS = Path(__file__).parents[2] / "examples/starts"

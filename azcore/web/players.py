@@ -43,7 +43,7 @@ class Entry:
         title: the game's title, with its settings.
         player: its title.
         group: `shipped`, `runs` or `search`.
-        run: whose checkpoint it is; empty: none.
+        run: the checkpoint's run; empty: none.
         step: optimizer steps of the checkpoint; None: not from a run.
         seconds: duration of the run until then; None: not in its table.
         settings: the game's settings, where they differ from the defaults.
@@ -68,7 +68,7 @@ class Entry:
         return dict(vars(self))
 
 
-class Shelf:
+class Players:
     """Lists players and loads them; for several threads.
 
     Attributes:

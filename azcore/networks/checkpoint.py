@@ -42,7 +42,7 @@ def require_resumable(checkpoint: dict[str, Any], game: Game, path: Path) -> Non
     Its weights must be those of the network that it names.
 
     Raises:
-        CheckpointError: naming the part.
+        CheckpointError: the message names the part.
     """
     try:
         for name, kind in _PARTS.items():
@@ -78,7 +78,7 @@ def require_same_run(checkpoint: dict[str, Any], expected: dict[str, Any], path:
     """Refuse a checkpoint whose game, version, settings or network differ from the expected ones.
 
     Raises:
-        CheckpointError: naming both sides.
+        CheckpointError: the message names both sides.
     """
     for what in ("game", "network"):
         if checkpoint[KEY][what] != expected[what]:
@@ -119,7 +119,7 @@ def require_fitting(checkpoint: dict[str, Any], game: Game) -> None:
     """Refuse weights that a network for `game` cannot load, whatever the settings of their game.
 
     Raises:
-        ValueError: naming what does not fit.
+        ValueError: the message names what does not fit.
     """
     try:
         _require_network(checkpoint, game)
@@ -151,7 +151,7 @@ def require_weights(weights: Mapping[str, Any], network: nn.Module) -> None:
         network: the network, or an outline of it without memory.
 
     Raises:
-        ValueError: naming the tensor.
+        ValueError: the message names the tensor.
     """
     expected = network.state_dict()
     for name in {**expected, **weights}:

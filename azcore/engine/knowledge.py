@@ -30,7 +30,7 @@ class Recalled:
         return self.value == 0 and len(self.actions) > 1
 
 
-class Known:
+class Knowledge:
     """The book and the tablebase that settings name.
 
     Args:

@@ -30,18 +30,18 @@ class Decided(NamedTuple):
     """The proofs of S positions."""
 
     result: npt.NDArray[np.int8]  # [S], 1 won for the player to move, -1 lost, 0 unknown
-    action: npt.NDArray[np.int32]  # [S], one that wins; where all lose, one of them
-    player: npt.NDArray[np.int8]  # [S], to move
+    action: npt.NDArray[np.int32]  # [S], an action that wins; where all lose, one of them
+    player: npt.NDArray[np.int8]  # [S], the seat to move
 
 
 class Line(NamedTuple):
     """Scratch: the current line of play, and its untried actions."""
 
-    states: npt.NDArray[Any]  # [N + 1], before each ply
+    states: npt.NDArray[Any]  # [N + 1], the state before each ply
     legal: npt.NDArray[np.int32]  # [N, A]
-    num_legal: npt.NDArray[np.int64]  # [N], of legal actions
+    num_legal: npt.NDArray[np.int64]  # [N], the number of legal actions
     tried: npt.NDArray[np.int64]  # [N]
-    attacks: npt.NDArray[np.bool_]  # [N], the attacker is to move
+    attacks: npt.NDArray[np.bool_]  # [N], whether the attacker is to move
 
 
 def nothing_decided(size: int) -> Decided:
@@ -120,7 +120,7 @@ def decide_ends(
         states: the roots.
         at: int64 [3], written: the row, the rule as an index into `RuleFunctions`, and the number
             of plies from the end of the path to the position it is asked about; -1 within the path.
-        paths: to the positions, none of which is terminal.
+        paths: the paths to the positions, none of which is terminal.
         plies: 1 or more, at most N.
         line: scratch.
         out: written; the result of skipped rows becomes 0.

@@ -13,33 +13,33 @@ from azcore.game import FloatArray, Game
 from azcore.game.symmetries import SymmetryTables, symmetry_names
 from azcore.pictures import draw, draw_plane
 from azcore.search.evaluators import Evaluator
-from azcore.web.orders import Orders, RefusedError, Tell, line_of_order, obey, text_of
-from azcore.web.shelf import Shelf, title_of_game
+from azcore.web.players import Players, title_of_game
+from azcore.web.requests import Handlers, RefusedError, Tell, dispatch, line_of_request, text_of
 from azcore.web.view import Plain
 
 NOW = "Now"  # the head of planes whose name has no comma
 
 
-class Sees:
+class Planes:
     """The planes of one position.
 
     One thread at a time calls `do`.
 
     Args of the constructor:
-        shelf: the players.
+        players: the players.
         send: sends the page a message.
     """
 
-    def __init__(self, *, shelf: Shelf, send: Tell) -> None:
-        self._shelf, self._send = shelf, send
+    def __init__(self, *, players: Players, send: Tell) -> None:
+        self._players, self._send = players, send
         self._line: Line | None = None
         self._evaluator: Evaluator | None = None
         self._title = ""
 
-    def do(self, order: object) -> None:
-        """Execute an order of the page; an error becomes a message to the page."""
+    def do(self, request: object) -> None:
+        """Execute a request; an error becomes a message to the page."""
         try:
-            obey(self._orders, order, self._line is not None, "no position is open")
+            dispatch(self._handlers, request, self._line is not None, "no position is open")
         except AzcoreError as error:
             self._send({"what": "error", "message": str(error)})
 
@@ -47,25 +47,25 @@ class Sees:
         """Nothing runs in the background."""
 
     @property
-    def _orders(self) -> Orders:
-        """The function for each order; an attribute would keep the room and its tree alive."""
+    def _handlers(self) -> Handlers:
+        """The function for each request; an attribute would keep the room and its tree alive."""
         return {"open": self._open, "turn": self._turn}
 
-    def _open(self, order: Mapping[str, Any]) -> None:
-        name = text_of(order, "player", 1000)
-        entry = self._shelf.entry(name)
-        game, evaluator, _ = self._shelf.load(name)
-        self._line = line_of_order(game, order)
+    def _open(self, request: Mapping[str, Any]) -> None:
+        name = text_of(request, "player", 1000)
+        entry = self._players.entry(name)
+        game, evaluator, _ = self._players.load(name)
+        self._line = line_of_request(game, request)
         self._evaluator = None if entry.group == "search" else evaluator
         self._title = f"{title_of_game(game.name, game.settings)} · {entry.player}"
-        self._turn({"symmetry": 0, **order})
+        self._turn({"symmetry": 0, **request})
 
-    def _turn(self, order: Mapping[str, Any]) -> None:
+    def _turn(self, request: Mapping[str, Any]) -> None:
         """Show the planes through one of the game's symmetries."""
         assert self._line is not None
         game, state = self._line.game, self._line.state
         names = symmetry_names(game)
-        which = order.get("symmetry")
+        which = request.get("symmetry")
         if type(which) is not int or not 0 <= which < len(names):
             raise RefusedError(f"symmetry must be a whole number from 0 to {len(names) - 1}")
         tables = SymmetryTables(game)

@@ -1,4 +1,4 @@
-"""The changes that a lesson can make to a search, to show what each part of it does."""
+"""Ablations of a search: a lesson removes or alters one part of it to show what that part does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Changes:
     turns: bool = True
 
 
-class HalfEvaluator(Evaluator):
+class AblatedEvaluator(Evaluator):
     """An evaluator without its policy (then uniform), its value (then 0, even chances), or both.
 
     A value of 0 is even chances.
@@ -55,7 +55,7 @@ class HalfEvaluator(Evaluator):
         return logits, values
 
 
-class UnturnedSearch(Search):
+class UnflippedSearch(Search):
     """A search that assumes that the same player always moves, so no value changes sign.
 
     The players of its nodes are all seat 0, and outcomes take the view of seat 0.
@@ -86,9 +86,9 @@ def begin(
         c_init=factor * settings.c_init,
         c_base=settings.c_base if factor == 1 else CONSTANT,
     )
-    kind = Search if changes.turns else UnturnedSearch
+    kind = Search if changes.turns else UnflippedSearch
     if changes.network != "both":
-        evaluator = HalfEvaluator(evaluator, changes.network)
+        evaluator = AblatedEvaluator(evaluator, changes.network)
     search = kind(game=game, num_trees=1, evaluator=evaluator, settings=settings)
     search.start(0, state)
     noise = _noise(game, settings, seed) if NOISE[changes.noise] else None

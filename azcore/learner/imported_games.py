@@ -124,11 +124,11 @@ def with_targets(record: GameRecord, targets: str) -> GameRecord:
     )
 
 
-class GivenGames(GameSource):
+class ImportedGames(GameSource):
     """Provides all games in the first generation; later generations sample the same games.
 
     Args:
-        games: to learn from.
+        games: the games to learn from.
         window_games: how many games the window holds.
 
     Raises:
@@ -197,7 +197,7 @@ def predict(
     Args:
         evaluator: the evaluator of the network's weights; its policy is taken over legal actions.
         game: the game of the records.
-        records: with the moves to predict as policy targets, see `with_targets`.
+        records: records whose policy targets are the moves to predict, see `with_targets`.
         most_positions: upper limit of positions to evaluate.
     """
     buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)

@@ -27,7 +27,7 @@ class RecordMaker:
     """Makes records from one game's transcripts. Not thread-safe.
 
     Args:
-        game: whose rules apply.
+        game: the game whose rules apply.
     """
 
     def __init__(self, game: Game) -> None:

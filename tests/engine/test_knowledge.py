@@ -18,7 +18,7 @@ from azcore.arena.match import play_match, random_openings
 from azcore.arena.players import RandomPlayer
 from azcore.commands.engine import _settings as engine_settings_of_command
 from azcore.engine.gtp import GtpServer
-from azcore.engine.known import Known
+from azcore.engine.knowledge import Knowledge
 from azcore.engine.lines import Writer
 from azcore.engine.server import Engine, Loaded
 from azcore.engine.settings import engine_settings, thinking_search
@@ -259,7 +259,7 @@ def test_what_the_command_line_cannot_use_is_refused(
         )
     settings = engine_settings_of_command(compose("command=engine", "engine.tablebase=somewhere"))
     with pytest.raises(GameError, match="be null for tic_tac_toe, which has no"):
-        Known(library.make("tic_tac_toe"), settings, 0)
+        Knowledge(library.make("tic_tac_toe"), settings, 0)
     status, _, error = azcore("command=play", "game=chess", "engine.book=a.pgn")
     assert status == 2
     assert "command=engine has books and tablebases" in error

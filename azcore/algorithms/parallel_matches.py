@@ -23,7 +23,7 @@ class Moment(NamedTuple):
     step: int
 
 
-class Beside(Generic[Result]):
+class ParallelMatches(Generic[Result]):
     """Matches of the weights of one moment at a time, until the run uses their result.
 
     Args:
