@@ -129,7 +129,8 @@ def unreadable(argument: str) -> str:
     if whole.startswith(("[", "{")):
         quoted = _in_quotes(key, _with_quoted_texts(whole))
         if not whole.endswith(("]", "}")) or quoted is None:
-            return f"cannot read the argument {argument!r}; lists must end with ], mappings with }}"
+            kind = "a list must end with ]" if whole[0] == "[" else "a mapping must end with }"
+            return f"cannot read the argument {argument!r}; {kind}"
         return (
             f"cannot read the argument {argument!r}; a shell splits arguments at spaces, expands "
             f"braces and removes quotes, so quote the whole: {quoted}"

@@ -336,7 +336,7 @@ def in_words(exponent: float) -> str:
     if ratio < 0.5:
         return f"{power}, as many as the {what}"
     if ratio >= 3 * len(NAMED):
-        return f"{power}, a 1 with {exponent:,.0f} zeros; the {what} are 10^{least}"
+        return f"{power}, a 1 with {exponent:,.0f} zeros; there are 10^{least} {what}"
     return f"{power}, {in_words(ratio)} times the {what}"
 
 

@@ -263,7 +263,7 @@ def test_facts_of_rules_are_those_of_random_games() -> None:
         (19.2, "10^19, as many as the grains of sand on all beaches"),
         (35.1, "10^35, 10 million times the atoms in a human body"),
         (80.9, "10^81, 8 times the atoms in the observable universe"),
-        (360.0, "10^360, a 1 with 360 zeros; the atoms in the observable universe are 10^80"),
+        (360.0, "10^360, a 1 with 360 zeros; there are 10^80 atoms in the observable universe"),
     ],
 )
 def test_numbers_of_games_in_words(exponent: float, words: str) -> None:
@@ -430,6 +430,12 @@ def test_runs_side_by_side_and_saved_as_a_file(place: str, tmp_path: Path, width
         page.locator("input[value=evaluations]").check(force=True)
         page.locator('svg[aria-label*="over evaluations of networks"]').first.wait_for()
         page.locator("tr", has_text="Number of actions").get_by_text("10").wait_for()
+        page.evaluate("window.print = () => { window.atPrint = document.body.className }")
+        page.click("#print-sheet")
+        page.evaluate("document.body.className = window.atPrint")
+        page.emulate_media(media="print")
+        assert page.locator("#sheet").is_visible()
+        assert not page.locator("#films").is_visible()
 
 
 VIEWS = {  # and what is there once a view is complete
