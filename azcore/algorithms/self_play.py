@@ -161,8 +161,8 @@ def pool_of_run(
     network: nn.Module,
     starts: Starts | None,
     say: Callable[[str], None],
-) -> WorkerPool:
-    """The workers of a run, in this process or in others.
+) -> tuple[WorkerPool, float | None]:
+    """The workers of a run, in this process or in others, and their evaluations/s if measured.
 
     Args:
         settings: the run's settings, fitted to the machine; measures an open number of games, which
@@ -196,14 +196,15 @@ def pool_of_run(
     if members:
         kinds = ("actor", "actors") if backend.name == "ray" else ("process", "processes")
         where = f" in {members} {kinds[members > 1]}"
+    rate = next((t.evaluations_per_s for t in trials if t.num_games == selfplay.num_games), None)
     say(f"self-play {selfplay.num_games} games on {workers} threads{where}{rates}")
     if not members:
-        return actor_of(selfplay)
+        return actor_of(selfplay), rate
     settings = replace(settings, selfplay=selfplay)
     servers = servers_of(settings, members)
     recipe = RecipeOfRun(settings, [server.address for server in servers])
     environment = {"OMP_NUM_THREADS": str(recipe.threads(-(-workers // members)))}
-    return RemotePool(
+    pool = RemotePool(
         game=settings.selfplay_game,
         settings=selfplay,
         launcher=launcher_of(backend, members, workers, say, environment, servers),
@@ -211,3 +212,4 @@ def pool_of_run(
         restarts=backend.restarts,
         say=say,
     )
+    return pool, rate

@@ -298,10 +298,15 @@ class Training:
         settings, network = self._settings, self._module.playing
         if settings.backend.name != "inline":  # this process is idle while others start
             threading.Thread(target=_compile_sampling, args=(settings,), daemon=True).start()
-        pool = pool_of_run(settings, network, self._starts, self._terminal.say)
+        pool, rate = pool_of_run(settings, network, self._starts, self._terminal.say)
         self._slots = pool.job_slots() or self._slots
         sizes = pool.settings
-        self.sizes = replace(self.sizes, num_games=sizes.num_games, workers=sizes.workers)
+        self.sizes = replace(
+            self.sizes,
+            num_games=sizes.num_games,
+            workers=sizes.workers,
+            evaluations_per_s=rate or self._run.read_sizes().evaluations_per_s,
+        )
 
         def weights_in_play() -> Weights:
             playing, version = who_plays(network, self._trainer.global_step)

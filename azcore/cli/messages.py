@@ -15,6 +15,7 @@ import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.errors import OverrideParseException
 from omegaconf import OmegaConf
 
 from azcore.cli import roots
@@ -124,8 +125,16 @@ def unreadable(argument: str) -> str:
     key, equals, value = argument.partition("=")
     if not key or not equals:
         return f"cannot read the argument {argument!r}; it must be KEY=VALUE"
-    if value.startswith("["):
-        return f"cannot read the argument {argument!r}; {_list_in_quotes(argument)}"
+    whole = _whole(argument)
+    if whole.startswith(("[", "{")):
+        quoted = _in_quotes(key, _with_quoted_texts(whole))
+        if not whole.endswith(("]", "}")) or quoted is None:
+            kind = "a list must end with ]" if whole[0] == "[" else "a mapping must end with }"
+            return f"cannot read the argument {argument!r}; {kind}"
+        return (
+            f"cannot read the argument {argument!r}; a shell splits arguments at spaces, expands "
+            f"braces and removes quotes, so quote the whole: {quoted}"
+        )
     bare = value.replace("'", "").replace('"', "")
     return (
         f"cannot read the argument {argument!r}; put its value in quotes that a shell "
@@ -133,19 +142,53 @@ def unreadable(argument: str) -> str:
     )
 
 
-def _list_in_quotes(argument: str) -> str:
-    """How to write a list that the shell split at a space, or whose texts need quotes."""
+def _whole(argument: str) -> str:
+    """The value of an argument before a shell split it at spaces or expanded its braces."""
     words = sys.argv[sys.argv.index(argument) :] if argument in sys.argv else [argument]
-    end = next((i for i, word in enumerate(words) if word.endswith("]")), None)
-    if end is None:
-        return "a list must end with ]"
-    key, _, value = " ".join(words[: end + 1]).partition("=")
-    texts = [text.strip().strip("'\"") for text in value[1:-1].split(",")]
-    items = [text if re.fullmatch(r"[\w./@:+-]+", text) else f'"{text}"' for text in texts]
-    return (
-        "a shell splits arguments at spaces and removes quotes, so quote the whole: "
-        f"{shlex.quote(f'{key}=[' + ','.join(items) + ']')}"
-    )
+    key, _, value = argument.partition("=")
+    parts = [word.partition("=")[2] for word in words if word.startswith(f"{key}=")]
+    if value[:1] not in ("[", "{", "'", '"') and len(parts) > 1:
+        return f"{{{','.join(parts)}}}"
+    last = {"[": "]", "{": "}"}.get(value[:1])
+    if last is None:
+        return value
+    end = next((i for i, word in enumerate(words) if word.endswith(last)), 0)
+    return " ".join([value, *words[1 : end + 1]])
+
+
+def _with_quoted_texts(value: str) -> str:
+    """A value in Hydra's grammar, with quotes around the texts that need them."""
+    value = value.strip()
+    inner = _parts(value[1:-1])
+    if value.startswith("[") and value.endswith("]"):
+        return f"[{','.join(map(_with_quoted_texts, inner))}]"
+    if value.startswith("{") and value.endswith("}"):
+        pairs = [part.partition(":") for part in inner]
+        return f"{{{', '.join(f'{k.strip()}: {_with_quoted_texts(v)}' for k, _, v in pairs)}}}"
+    text = value.strip("'\"")
+    return text if re.fullmatch(r"[\w./@:+-]+", text, re.ASCII) else f'"{text}"'
+
+
+def _parts(text: str) -> list[str]:
+    """A text split at the commas that are not inside brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _in_quotes(key: str, value: str) -> str | None:
+    """An argument in a shell's quotes; None: Hydra cannot read this value either."""
+    argument = f"{key}={value}"
+    try:
+        parsed([argument])
+    except OverrideParseException:
+        return None
+    return shlex.quote(argument)
 
 
 def composition_error(command: str, text: str, arguments: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from azcore.assembly.parts import Config
 from azcore.atomic import replacing
 from azcore.commands.command_line import run_at_once, run_line
 from azcore.commands.console import table_console
+from azcore.commands.forecast import Forecast
 from azcore.commands.puzzles import RESULTS
 from azcore.commands.result import write_result
 from azcore.errors import SettingError
@@ -49,6 +51,7 @@ PREPARES = ("train", "arena", "import")
 KEYS = ("goal", "prepare", "train", "measures")  # of a recipe
 ALL = "all"
 REFRESH_SECONDS = 30.0  # between two updates of the page with the runs side by side
+LOOK_SECONDS = 1.0  # between two looks at the speed that new runs have measured
 OVERHEAD = 20  # seconds to start and end a run
 LEAST_SECONDS = 10  # of training, however short the time
 ROWS = [
@@ -97,14 +100,14 @@ def ladder(config: Config) -> int:
     """
     group = config["ladder"]
     recipes = recipes_from(group)
-    wanted, minutes = _wanted(group["climb"], recipes), minutes_of(group)
+    wanted, minutes = _wanted(_named(group), recipes), minutes_of(group)
     climb = Climb(Path(str(group["folder"])), config["seed"], list(wanted))
     results = tables.Table(climb.folder / "ladder.csv", ROWS)
     if wanted:
         print(f"watch and play with: {_web(climb.folder)}", flush=True)
     if wanted and minutes is not None:
         print(f"{', '.join(wanted)} at once, {minutes:g} minutes", flush=True)
-        if not climb.train_at_once(wanted, minutes):
+        if not climb.train_at_once(wanted, minutes, least_steps_of(group)):
             return interrupts.STATUS
     for name, recipe in wanted.items():
         if not climb.recipe(name, recipe, results):
@@ -116,12 +119,12 @@ def ladder(config: Config) -> int:
     return 0
 
 
-def _wanted(given: Any, recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
+def _wanted(names: list[str], recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
     """The recipes to climb; `all` means those whose game is installed."""
-    names = [str(given)] if isinstance(given, str | int) else list(given or ())
     if names != [ALL]:
         for name in names:
-            require(name in recipes, "ladder.climb", f"all, or of {', '.join(recipes)}", name)
+            known = f"all, or of {', '.join(recipes)}, or with ladder.own an installed game"
+            require(name in recipes, "ladder.climb", known, name)
         return {name: recipes[name] for name in names}
     installed, wanted = installed_games(), dict[str, Recipe]()
     for name, recipe in recipes.items():
@@ -146,22 +149,48 @@ def minutes_of(group: Mapping[str, Any]) -> float | None:
     return None if minutes is None else float(minutes)
 
 
+def least_steps_of(group: Mapping[str, Any]) -> int | None:
+    """`ladder.least_steps`.
+
+    Raises:
+        SettingError: it cannot be used.
+    """
+    steps: int | None = convert(int | None, group.get("least_steps"), "ladder.least_steps")
+    require(steps is None or steps >= 1, "ladder.least_steps", "1 or more, or null", steps)
+    return steps
+
+
 def _web(folder: Path) -> str:
     return shlex.join(["python", "-m", "azcore", "web", f"web.runs={folder}"])
 
 
 def recipes_from(group: Mapping[str, Any]) -> dict[str, Recipe]:
-    """The recipes of the group `ladder`, by name.
+    """The recipes of the group `ladder`, by name, with those of games that `climb` names.
 
     Raises:
         SettingError: one of them cannot be used.
     """
-    return {name: _recipe(name, values) for name, values in (group["recipes"] or {}).items()}
+    recipes = {name: _recipe(name, values) for name, values in (group["recipes"] or {}).items()}
+    words = convert(tuple[str, ...] | None, group.get("own"), "ladder.own")
+    if words is not None:
+        for game in installed_games():
+            if game in _named(group) and game not in recipes:
+                recipes[game] = Recipe(
+                    goal="", prepare={}, train=(f"game={game}", *words), measures=()
+                )
+    return recipes
+
+
+def _named(group: Mapping[str, Any]) -> list[str]:
+    """`ladder.climb` as a list."""
+    given = group["climb"]
+    return [str(given)] if isinstance(given, str | int) else list(given or ())
 
 
 def _recipe(name: str, values: Any) -> Recipe:
     where = f"ladder.recipes.{name}"
-    require(isinstance(values, Mapping), where, "goal, train and measures", values)
+    wanted = """goal, train and measures, such as '+ladder.recipes.own={train: ["game=go"]}'"""
+    require(isinstance(values, Mapping), where, wanted, values)
     for key in values:
         if key not in KEYS:
             raise SettingError(unknown_key(f"{where}.{key}", [f"{where}.{name}" for name in KEYS]))
@@ -211,8 +240,14 @@ class Climb:
     runs: list[str]
     places: dict[str, Path] = field(default_factory=dict)  # by name in capitals
 
-    def train_at_once(self, recipes: Mapping[str, Recipe], minutes: float) -> bool:
-        """Train all untrained ones within some minutes; False: interrupted."""
+    def train_at_once(
+        self, recipes: Mapping[str, Recipe], minutes: float, least_steps: int | None
+    ) -> bool:
+        """Train all untrained ones within some minutes; False: interrupted.
+
+        Raises:
+            SettingError: there is no time for `least_steps` of each new one, or a run fails.
+        """
         seconds = 60 * minutes
         most = max(LEAST_SECONDS, math.floor(seconds) - OVERHEAD)
         limit = f"trainer.max_time={max_time_of(most)}"
@@ -223,8 +258,19 @@ class Climb:
             if not self._is_done(name, recipe.train):
                 lines[name] = [*self._words(name, recipe.train), limit]
         self.folder.mkdir(parents=True, exist_ok=True)
+        new = [name for name in lines if not (self.folder / name).exists()]
+        forecast = Forecast(self.folder, new, minutes, OVERHEAD, least_steps)
+        written = time.monotonic()
+
+        def meanwhile() -> None:
+            nonlocal written
+            forecast.look()
+            if time.monotonic() - written >= REFRESH_SECONDS:
+                self._refresh()
+                written = time.monotonic()
+
         done = run_at_once(
-            lines, "ladder", seconds=seconds, every=REFRESH_SECONDS, meanwhile=self._refresh
+            lines, "ladder", seconds=seconds, every=LOOK_SECONDS, meanwhile=meanwhile
         )
         for name in lines if done else ():
             has_learned = RunDirectory(self.folder / name).metrics.is_file()

@@ -87,6 +87,11 @@ function showGames(plays) {
   control.play(plays);
 }
 
+document.getElementById("print-sheet").addEventListener("click", () => {
+  document.body.classList.add("only-sheet");
+  window.print();
+  document.body.classList.remove("only-sheet");
+});
 moment.max = Math.max(0, moments - 1);
 moment.value = moment.max;
 moment.closest("label").hidden = moments < 2;

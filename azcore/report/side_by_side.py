@@ -117,6 +117,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
     parts = {
         "title": html.escape(" · ".join(dict.fromkeys(column.title for column in columns))),
         "css": read("report.css", "films.css", "side_by_side.css"),
+        "games": html.escape(", ".join(dict.fromkeys(column.title for column in columns))),
         "rules": _table(columns, RULES),
         "course": _table(columns, COURSE),
         "definitions": shared(films) if films else "",
@@ -296,6 +297,49 @@ def _rating(column: Column) -> str:
     return f"{rating['value'][-1]:+,.0f} ± {half:,.0f} Elo"
 
 
+def _cost_of_elo(column: Column) -> str:
+    """Evaluations and time per point of rating, from the first rating to the latest."""
+    values, x = column.rating["value"], column.rating["x"]
+    gain = values[-1] - values[0] if values else 0.0
+    if not (math.isfinite(gain) and gain > 0):
+        return UNKNOWN
+    evaluations, seconds = (
+        math.nan if (at := x[axis][-1]) is None else at / gain
+        for axis in ("evaluations", "seconds")
+    )
+    if not (math.isfinite(evaluations) and math.isfinite(seconds)):
+        return UNKNOWN
+    return f"{evaluations:,.0f} evaluations, {1e3 * seconds:,.3g} ms"
+
+
+NAMED = ("", " thousand", " million", " billion", " trillion")
+COMPARED = (  # orders of magnitude that pupils may have heard of
+    (80, "atoms in the observable universe"),
+    (50, "atoms of the Earth"),
+    (28, "atoms in a human body"),
+    (19, "grains of sand on all beaches"),
+)
+
+
+def in_words(exponent: float) -> str:
+    """10 to the power of `exponent`, 0 or more, in words: a number or a comparison."""
+    if exponent < 3 * len(NAMED):
+        value = float(f"{10**exponent:.1g}")
+        group = min(int(math.log10(value)) // 3, len(NAMED) - 1)
+        return f"{value / 1000**group:,.0f}{NAMED[group]}"
+    power = f"10^{exponent:.0f}"
+    least, what = COMPARED[-1]
+    if exponent < least:
+        return f"{power}, fewer than the {what}"
+    least, what = next(each for each in COMPARED if exponent >= each[0])
+    ratio = exponent - least
+    if ratio < 0.5:
+        return f"{power}, as many as the {what}"
+    if ratio >= 3 * len(NAMED):
+        return f"{power}, a 1 with {exponent:,.0f} zeros; there are 10^{least} {what}"
+    return f"{power}, {in_words(ratio)} times the {what}"
+
+
 def halfway(values: Sequence[float | None], x: Sequence[float | None]) -> float | None:
     """Where a curve first reached the middle between its first value and its highest."""
     known = [(v, at) for v, at in zip(values, x, strict=True) if v is not None and at is not None]
@@ -317,41 +361,73 @@ def _half(of: Callable[[Column], Sequence[float | None]]) -> Callable[[Column], 
     return describe
 
 
-Rows = tuple[tuple[str, Callable[[Column], str]], ...]
+# Of a table: the name, its meaning where the name does not say it, and the text of a cell.
+Rows = tuple[tuple[str, str, Callable[[Column], str]], ...]
 RULES: Rows = (
-    ("Number of actions", _rules(lambda game: f"{game.num_actions:,}")),
+    (
+        "Number of actions",
+        "all that any position may allow",
+        _rules(lambda g: f"{g.num_actions:,}"),
+    ),
     (
         "Input planes",
+        "grids of numbers from which the network sees the board",
         _rules(lambda game: "{} of {} × {}".format(*game.observation_shape)),
     ),
-    ("Symmetries", _rules(lambda game: str(len(game.symmetries) + 1))),
-    ("Dirichlet alpha of the root noise", _rules(lambda game: f"{game.dirichlet_alpha:.3g}")),
-    ("Maximum game length", _rules(lambda game: f"{game.max_game_length:,} plies")),
-    ("Mean number of legal actions", _random(lambda facts: f"{facts.legal:.1f}")),
-    ("Mean length", _random(lambda facts: f"{facts.length:.0f} plies")),
+    (
+        "Symmetries",
+        "turns and reflections that change nothing",
+        _rules(lambda game: str(len(game.symmetries) + 1)),
+    ),
+    (
+        "Dirichlet alpha of the root noise",
+        "how widely random exploration spreads: smaller, on fewer moves",
+        _rules(lambda game: f"{game.dirichlet_alpha:.3g}"),
+    ),
+    ("Maximum game length", "", _rules(lambda game: f"{game.max_game_length:,} plies")),
+    ("Mean number of legal actions", "", _random(lambda facts: f"{facts.legal:.1f}")),
+    (
+        "Mean length",
+        "a ply is one player's move",
+        _random(lambda facts: f"{facts.length:.0f} plies"),
+    ),
     (
         "First player wins / draws / loses",
+        "",
         _random(lambda facts: " / ".join(f"{100 * s:.0f}" for s in facts.results) + " %"),
     ),
-    ("Number of games, about", _random(lambda facts: f"10^{facts.tree:.0f}")),
-    ("Estimated from", _random(lambda facts: f"{facts.games} random games")),
+    ("Number of games, about", "", _random(lambda facts: in_words(facts.tree))),
+    ("Estimated from", "", _random(lambda facts: f"{facts.games} random games")),
 )
 COURSE: Rows = (
-    ("Settings other than the defaults", lambda column: describe_changes(column.config) or UNKNOWN),
-    ("Network, blocks × channels", _network),
-    ("Simulations of a full search", _simulations),
-    ("Time", _time),
-    ("Games of self-play", _whole("games")),
-    ("Evaluations", _whole("evaluations")),
-    ("Optimizer steps", _whole("step")),
-    ("Evaluations per move", _evaluations_a_move),
-    ("Time per move, with parallel games", _seconds_a_move),
-    ("Rating above its own random play", _rating),
-    ("Half of the rating after", _half(lambda column: column.rating["value"])),
-    ("Half of the policy accuracy after", _half(lambda column: column.curves["accuracy"])),
-    ("Half of the explained variance after", _half(lambda column: column.curves["foreseen"])),
-    ("Current game length", _length),
-    ("First player wins / draws / loses, currently", _results),
+    (
+        "Settings other than the defaults",
+        "",
+        lambda column: describe_changes(column.config) or UNKNOWN,
+    ),
+    ("Network, blocks × channels", "depth × width", _network),
+    ("Simulations of a full search", "lines of play looked at before a move", _simulations),
+    ("Time", "", _time),
+    ("Games of self-play", "", _whole("games")),
+    ("Evaluations", "positions that the network judged", _whole("evaluations")),
+    ("Optimizer steps", "changes of the network's weights", _whole("step")),
+    ("Evaluations per move", "", _evaluations_a_move),
+    ("Time per move", "of self-play, with many games at once", _seconds_a_move),
+    ("Rating above its own random play", "with a 95 % interval", _rating),
+    ("Cost of one Elo", "from the first rating to the latest", _cost_of_elo),
+    ("Half of the rating after", "", _half(lambda column: column.rating["value"])),
+    (
+        "Half of the policy accuracy after",
+        "how often the network's first choice is the search's",
+        _half(lambda column: column.curves["accuracy"]),
+    ),
+    (
+        "Half of the explained variance after",
+        "how much of the result the network predicts",
+        _half(lambda column: column.curves["foreseen"]),
+    ),
+    ("Current game length", "", _length),
+    ("First player wins / draws / loses, currently", "", _results),
 )
 
 
@@ -362,10 +438,10 @@ def _table(columns: Sequence[Column], rows: Rows) -> str:
         for i, column in enumerate(columns)
     )
     body = "".join(
-        f'<tr><th scope="row">{label}</th>'
+        f'<tr><th scope="row">{label}{f"<small>{meaning}</small>" if meaning else ""}</th>'
         + "".join(f"<td>{html.escape(describe(column))}</td>" for column in columns)
         + "</tr>"
-        for label, describe in rows
+        for label, meaning, describe in rows
     )
     return (
         '<div class="card scroll" tabindex="0"><table class="facts-table"><thead><tr><td></td>'

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import re
 import time
@@ -73,14 +74,18 @@ class Sizes:
     precision: str | None = None
     threads: int | None = None
     steps_per_generation: int | None = None  # of the learner
+    evaluations_per_s: float | None = None  # of self-play with these, when the run began
 
     def __post_init__(self) -> None:
         for name in ("num_games", "workers", "threads", "steps_per_generation"):
             size = getattr(self, name)
             require(size is None or 0 < size <= MOST_GAMES, name, f"1 to {MOST_GAMES:,}", size)
+        rate = self.evaluations_per_s
+        fits = rate is None or 0 < rate < math.inf
+        require(fits, "evaluations_per_s", "a number above 0", rate)
 
-    def known(self) -> dict[str, int | str]:
-        """The values that are not None, by the names of the settings."""
+    def known(self) -> dict[str, int | float | str]:
+        """The values that are not None; sizes by the names of the settings."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,11 +20,14 @@ import yaml
 from azcore.arena.elo import score_interval
 from azcore.cli import roots
 from azcore.commands import command_line
+from azcore.commands.forecast import Forecast
 from azcore.commands.ladder import ladder
 from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.game.registry import installed_games, make
 from azcore.storage.puzzles import read_puzzles
+from azcore.storage.run_directory import RunDirectory, Sizes
+from azcore.storage.run_settings import save_config
 from conftest import TINY, compose
 
 CommandLine = Callable[..., tuple[int, str, str]]
@@ -299,8 +303,16 @@ def test_positions_that_are_not_there_are_missed_before_training(
             "must be lower-case names other than run, got 'run'",
         ),
         ([], {"train": ["command=web"]}, "tiny.train must be a line that trains"),
-        (["high"], {}, "ladder.climb must be all, or of tiny, got 'high'"),
-        ("high", {}, "ladder.climb must be all, or of tiny, got 'high'"),
+        (
+            ["high"],
+            {},
+            "of tiny, or with ladder.own an installed game, got 'high'",
+        ),
+        (
+            "high",
+            {},
+            "of tiny, or with ladder.own an installed game, got 'high'",
+        ),
         ([], {"measures": [{"line": ["command=train"], "least": 0.5}]}, "begins with command=puz"),
         ([], {"measures": [{"line": ["command=arena"], "least": 2}]}, "`least` from 0 to 1, got 2"),
     ],
@@ -437,6 +449,64 @@ def test_a_run_of_a_lesson_that_fails_ends_the_others(
         ladder(lesson(tmp_path / "new", 60, **recipes))
     assert Endless.begun[1].ended >= 0
     assert not list((tmp_path / "new").glob("*.trained"))
+
+
+OF_A_STEP = ["search.num_simulations=8", "replay.samples_per_position=4", "learner.batch_size=16"]
+
+
+def test_a_lesson_tells_what_fits_and_refuses_less(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 1,000 evaluations/s, 300 are 37.5 positions with 8 simulations, and 9.4 steps."""
+    for name, rate in (("one", None), ("two", 1000.0)):
+        run = RunDirectory(tmp_path / name)
+        run.path.mkdir()
+        save_config(run, compose(*TINY, *OF_A_STEP, "trainer.max_steps=900"))
+        run.save_sizes(Sizes(evaluations_per_s=rate))
+    forecast = Forecast(tmp_path, ["one", "two"], minutes=1, overhead=20, least=800)
+    forecast.look()
+    assert "two: about 370 steps and " in capsys.readouterr().out
+    forecast.look()  # tells it once, and waits for the other before it refuses
+    assert capsys.readouterr().out == ""
+    RunDirectory(tmp_path / "one").save_sizes(Sizes(evaluations_per_s=2000.0))
+    with pytest.raises(SettingError, match=r"at least 2 on .*, for 800 steps of two, got 1"):
+        forecast.look()
+    forecast.look()
+    Forecast(tmp_path, ["one", "two"], minutes=2, overhead=20, least=800).look()
+    late = Forecast(tmp_path, ["three"], minutes=1, overhead=20, least=None)
+    late._began -= 21
+    late.look()
+    assert "three: speed still unknown after 20 s" in capsys.readouterr().out
+
+
+def test_a_game_without_a_recipe_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_line, "Popen", Told)
+    asked = config(tmp_path, ["tic_tac_toe"])
+    with pytest.raises(
+        SettingError, match=r"must be all, or of tiny, or with ladder.own an .* got 'tic_tac_toe'"
+    ):
+        ladder(asked)
+    asked["ladder"]["own"] = ["network.blocks=2"]
+    assert ladder(asked) == 130
+    assert Told.said[0][3:5] == ["game=tic_tac_toe", "network.blocks=2"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["+ladder.recipes.own={train:[game=go,game.board_size=5],goal:plays well}"],
+        ["+ladder.recipes.own={goal:", "plays well,", "train:", "[game=go,", "seed=2]}"],
+        ["+ladder.recipes.own=train:[game=go]", "+ladder.recipes.own=goal:plays"],  # by bash
+        ["+ladder.recipes.own={measures:[{line:[command=arena,players=[RUN,random]],least:0.5}]}"],
+    ],
+)
+def test_the_advice_for_a_recipe_works_as_printed(azcore: CommandLine, words: list[str]) -> None:
+    status, _, errors = azcore("ladder", *words)
+    assert status == 2
+    (advised,) = shlex.split(errors.rpartition("so quote the whole: ")[2])
+    status, output, errors = azcore("ladder", advised)
+    assert (status, errors) == (0, "")
+    assert "own" in output
 
 
 @pytest.mark.parametrize(

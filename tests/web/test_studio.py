@@ -24,7 +24,7 @@ from azcore.commands.report import report
 from azcore.commands.train import train
 from azcore.game.symmetries import symmetry_names
 from azcore.report.rules_facts import facts_of
-from azcore.report.side_by_side import cost, foreseen, halfway
+from azcore.report.side_by_side import cost, foreseen, halfway, in_words
 from azcore.search.evaluators import Evaluator
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
@@ -251,6 +251,25 @@ def test_facts_of_rules_are_those_of_random_games() -> None:
     assert 4.8 < facts.tree < math.log10(math.factorial(9))
 
 
+@pytest.mark.parametrize(
+    ("exponent", "words"),
+    [
+        (0.0, "1"),
+        (2.7, "500"),
+        (2.999, "1 thousand"),
+        (4.9, "80 thousand"),
+        (14.2, "200 trillion"),
+        (17.2, "10^17, fewer than the grains of sand on all beaches"),
+        (19.2, "10^19, as many as the grains of sand on all beaches"),
+        (35.1, "10^35, 10 million times the atoms in a human body"),
+        (80.9, "10^81, 8 times the atoms in the observable universe"),
+        (360.0, "10^360, a 1 with 360 zeros; there are 10^80 atoms in the observable universe"),
+    ],
+)
+def test_numbers_of_games_in_words(exponent: float, words: str) -> None:
+    assert in_words(exponent) == words
+
+
 def test_where_a_curve_is_halfway_and_what_a_move_costs() -> None:
     assert halfway([0.0, 0.4, None, 0.5, 1.0, 0.2], [0, 1, 2, 3, 4, 5]) == 3
     assert halfway([1.0, 0.5], [0, 1]) is None
@@ -270,7 +289,11 @@ def test_where_a_curve_is_halfway_and_what_a_move_costs() -> None:
 def test_three_runs_of_different_games_on_one_page(place: str, runs: Path) -> None:
     page = get(place, "/side-by-side?run=noughts&run=go3&run=go2")
     table = page[page.index("<h2>The rules</h2>") :]
-    rows = dict(re.findall(r'<th scope="row">([^<]*)</th>((?:<td>[^<]*</td>)*)', table))
+    rows = dict(
+        re.findall(
+            r'<th scope="row">([^<]*)(?:<small>[^<]*</small>)?</th>((?:<td>[^<]*</td>)*)', table
+        )
+    )
     told = {name: re.findall("<td>([^<]*)", cells) for name, cells in rows.items()}
     assert told["Number of actions"] == ["9", "10", "5"]
     assert told["Input planes"] == ["2 of 3 × 3", "17 of 3 × 3", "17 of 2 × 2"]
@@ -407,6 +430,12 @@ def test_runs_side_by_side_and_saved_as_a_file(place: str, tmp_path: Path, width
         page.locator("input[value=evaluations]").check(force=True)
         page.locator('svg[aria-label*="over evaluations of networks"]').first.wait_for()
         page.locator("tr", has_text="Number of actions").get_by_text("10").wait_for()
+        page.evaluate("window.print = () => { window.atPrint = document.body.className }")
+        page.click("#print-sheet")
+        page.evaluate("document.body.className = window.atPrint")
+        page.emulate_media(media="print")
+        assert page.locator("#sheet").is_visible()
+        assert not page.locator("#films").is_visible()
 
 
 VIEWS = {  # and what is there once a view is complete

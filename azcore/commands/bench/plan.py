@@ -28,7 +28,7 @@ from typing import Annotated
 
 from azcore.algorithms.metrics import METRICS
 from azcore.algorithms.self_play import GENERATION_STEPS, fitted_to_machine, pool_of_run
-from azcore.assembly.parts import Config, RunSettings, settings_from
+from azcore.assembly.parts import Config, LearningSettings, RunSettings, settings_from
 from azcore.commands.bench.learner import Learning
 from azcore.commands.bench.results import Figure
 from azcore.networks import build_network
@@ -105,7 +105,8 @@ def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]
     options, settings, done = plan_settings(config)
     rates = measured(settings, options, say)
     steps = settings.trainer.max_steps
-    whole = planned(rates, settings, steps, options.speedup)
+    overlaps = settings.overlaps
+    whole = planned(rates, settings, steps, overlaps=overlaps, speedup=options.speedup)
     at = {"steps": steps}
     yield Figure("plan_games", whole.games, "", at, rates.note)
     yield Figure("plan_positions", whole.positions, "", at)
@@ -123,7 +124,7 @@ def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]
         yield Figure("plan_steps_in_max_time", within, "", note=note)
     if done:
         at = {"steps": int(done["step"])}
-        plan = planned(rates, settings, at["steps"])
+        plan = planned(rates, settings, at["steps"], overlaps=overlaps)
         for name in COMPARED:
             guess, was = getattr(plan, name), done[name]
             note = f"{guess:,.0f} planned ÷ {was:,.0f} in {options.run}"
@@ -131,13 +132,21 @@ def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]
                 yield Figure(f"plan_ratio_{name}", guess / was, "ratio", at, note)
 
 
-def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.0) -> Plan:
+def planned(
+    rates: Rates,
+    settings: LearningSettings,
+    steps: int,
+    *,
+    overlaps: bool,
+    speedup: float = 1.0,
+) -> Plan:
     """The cost of a run with these settings up to a step.
 
     Args:
         rates: measured on this machine.
         settings: the run's settings.
         steps: optimizer steps.
+        overlaps: whether self-play continues during the learner's steps.
         speedup: the speed of the run's machine, as a multiple of this one's.
     """
     learner, replay = settings.learner, settings.replay
@@ -161,7 +170,7 @@ def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.
         selfplay_seconds=evaluations / rates.evaluations_per_s / speedup,
         learner_seconds=steps * rates.seconds_per_step / speedup,
         disk_bytes=kept * rates.bytes_per_game,
-        overlaps=settings.overlaps,
+        overlaps=overlaps,
     )
 
 
@@ -170,7 +179,7 @@ def measured(settings: RunSettings, options: PlanSettings, say: Callable[[str], 
     network = build_network(settings.game, settings.network, settings.seed)
     with tempfile.TemporaryDirectory() as folder:
         fitted = fitted_to_machine(settings, network, RunDirectory(Path(folder)), say)
-    pool = pool_of_run(fitted, network, fitted.selfplay_starts(), say)
+    pool, _ = pool_of_run(fitted, network, fitted.selfplay_starts(), say)
     try:
         say(f"playing for {options.seconds:g} s")
         began = time.perf_counter()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ CommandLine = Callable[..., tuple[int, str, str]]
 
 def test_what_a_run_takes(tiny: Callable[..., dict[str, Any]]) -> None:
     settings = settings_from(tiny("replay.samples_per_position=4"), RunSettings)
-    plan = planned(RATES, settings, steps=100, speedup=2)
+    plan = planned(RATES, settings, steps=100, overlaps=False, speedup=2)
     assert plan.positions == 100 * 16 / 4
     assert plan.games == 400 / 5
     assert plan.evaluations == 400 * 8
@@ -36,7 +35,7 @@ def test_what_a_run_takes(tiny: Callable[..., dict[str, Any]]) -> None:
     assert plan.learner_seconds == 100 * 0.5 / 2
     assert plan.seconds == 16 + 25
     assert plan.disk_bytes == 80 * 200
-    assert planned(RATES, replace(settings, overlaps=True), 100, 2).seconds == 25
+    assert planned(RATES, settings, 100, overlaps=True, speedup=2).seconds == 25
 
 
 def test_games_by_generation_and_a_limit_on_disk(tiny: Callable[..., dict[str, Any]]) -> None:
@@ -46,7 +45,7 @@ def test_games_by_generation_and_a_limit_on_disk(tiny: Callable[..., dict[str, A
         "replay.games_on_disk=60",
     )
     plan = planned(
-        RATES, settings_from(config, RunSettings), steps=10
+        RATES, settings_from(config, RunSettings), steps=10, overlaps=False
     )  # of 4 a generation: three begin
     assert (plan.games, plan.positions, plan.disk_bytes) == (90, 450, 60 * 200)
 
