@@ -35,7 +35,7 @@ from typing import Any
 import hydra
 from omegaconf import OmegaConf
 
-from azcore.algorithms.self_play import fitted_to_machine, pool_of_run
+from azcore.algorithms.self_play import GENERATION_STEPS, fitted_to_machine, pool_of_run
 from azcore.assembly.parts import RunSettings, settings_from
 from azcore.assembly.selfplay import NetworkWeights, make_actor
 from azcore.game import ByteArray, FloatArray
@@ -230,7 +230,8 @@ def seconds_of(words: Sequence[str], schedule: str, generations: int) -> float:
 
 def _steps_per_generation(words: Sequence[str]) -> int:
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-        return int(hydra.compose("train", overrides=[*words]).learner.steps_per_generation)
+        learner = hydra.compose("train", overrides=[*words]).learner
+        return int(learner.steps_per_generation or GENERATION_STEPS[-1])
 
 
 if __name__ == "__main__":

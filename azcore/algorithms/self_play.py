@@ -54,7 +54,7 @@ def fitted_to_machine(
     sizes = run.read_sizes()
     if sizes == Sizes() and beside is not None and (like := _like(beside, settings)) is not None:
         name, sizes = like
-        say(f"evaluator, workers and games as in {name}, so that both train alike")
+        say(f"open sizes as in {name}, so that both train alike")
     selfplay = with_workers(
         replace(
             settings.selfplay,
@@ -76,7 +76,7 @@ def fitted_to_machine(
     if is_open and not openvino_evaluator.is_installed():
         line += "; OpenVINO is often faster on a CPU: pip install openvino"
     say(line)
-    steps = sizes.steps_per_generation or settings.learner.steps_per_generation
+    steps = settings.learner.steps_per_generation or sizes.steps_per_generation
     if steps is None:
         steps = steps_in_time(settings, max(probe.rates.values(), default=math.inf))
         if steps < GENERATION_STEPS[-1]:
@@ -95,12 +95,11 @@ def steps_in_time(settings: RunSettings, rate: float) -> int:
         settings: of a run whose `learner.steps_per_generation` is open.
         rate: evaluations/s; infinite: not measured.
     """
-    samples, play = settings.replay.fewest_samples, settings.selfplay
+    samples = settings.replay.fewest_samples
     if samples is None or settings.supervised.enabled:  # no time is needed, or games are counted
         return GENERATION_STEPS[-1]
     seconds = min(GENERATION, (settings.trainer.max_seconds or math.inf) / PARTS)
-    cheap = (1 / play.full_search_share - 1) * play.cheap_simulations  # for each position
-    evaluations = settings.learner.batch_size / samples * (settings.search.num_simulations + cheap)
+    evaluations = settings.learner.batch_size / samples * settings.evaluations_per_position
     fitting = [steps for steps in GENERATION_STEPS if steps * evaluations <= seconds * rate]
     return fitting[-1] if fitting else GENERATION_STEPS[0]
 
@@ -161,8 +160,9 @@ def pool_of_run(
     network: nn.Module,
     starts: Starts | None,
     say: Callable[[str], None],
-) -> tuple[WorkerPool, float | None]:
-    """The workers of a run, in this process or in others, and their evaluations/s if measured.
+    measured: Callable[[float], None] = lambda _: None,
+) -> WorkerPool:
+    """The workers of a run, in this process or in others.
 
     Args:
         settings: the run's settings, fitted to the machine; measures an open number of games, which
@@ -170,6 +170,7 @@ def pool_of_run(
         network: a network of the shape that will play.
         starts: what games begin from; None: the initial position.
         say: called with a line about the sizes and the measurements.
+        measured: called with the pool's evaluations/s if it measures them.
 
     Raises:
         SettingError: the backend cannot provide these processes or actors.
@@ -196,15 +197,17 @@ def pool_of_run(
     if members:
         kinds = ("actor", "actors") if backend.name == "ray" else ("process", "processes")
         where = f" in {members} {kinds[members > 1]}"
-    rate = next((t.evaluations_per_s for t in trials if t.num_games == selfplay.num_games), None)
+    for trial in trials:
+        if trial.num_games == selfplay.num_games:
+            measured(trial.evaluations_per_s)
     say(f"self-play {selfplay.num_games} games on {workers} threads{where}{rates}")
     if not members:
-        return actor_of(selfplay), rate
+        return actor_of(selfplay)
     settings = replace(settings, selfplay=selfplay)
     servers = servers_of(settings, members)
     recipe = RecipeOfRun(settings, [server.address for server in servers])
     environment = {"OMP_NUM_THREADS": str(recipe.threads(-(-workers // members)))}
-    pool = RemotePool(
+    return RemotePool(
         game=settings.selfplay_game,
         settings=selfplay,
         launcher=launcher_of(backend, members, workers, say, environment, servers),
@@ -212,4 +215,3 @@ def pool_of_run(
         restarts=backend.restarts,
         say=say,
     )
-    return pool, rate

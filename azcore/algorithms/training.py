@@ -287,8 +287,8 @@ class Training:
             if limit is not None and seconds > limit / MOST_GENERATION and not is_warned:
                 is_warned = True
                 terminal.warn(
-                    f"a generation takes more than a third of trainer.max_time; lower "
-                    f"learner.steps_per_generation, now {steps}, to shorten it"
+                    f"a generation takes more than a third of trainer.max_time; in a new run, "
+                    f"lower learner.steps_per_generation, now {steps}"
                 )
             return not self._clock.must_learn(made / max(1, wanted))
 
@@ -298,14 +298,15 @@ class Training:
         settings, network = self._settings, self._module.playing
         if settings.backend.name != "inline":  # this process is idle while others start
             threading.Thread(target=_compile_sampling, args=(settings,), daemon=True).start()
-        pool, rate = pool_of_run(settings, network, self._starts, self._terminal.say)
+        rates = [self._run.read_sizes().evaluations_per_s]
+        pool = pool_of_run(settings, network, self._starts, self._terminal.say, rates.append)
         self._slots = pool.job_slots() or self._slots
         sizes = pool.settings
         self.sizes = replace(
             self.sizes,
             num_games=sizes.num_games,
             workers=sizes.workers,
-            evaluations_per_s=rate or self._run.read_sizes().evaluations_per_s,
+            evaluations_per_s=rates[-1],
         )
 
         def weights_in_play() -> Weights:

@@ -154,6 +154,12 @@ class LearningSettings(PlaySettings):
     learner: LearnerSettings
     plugins: PluginSettings
 
+    @property
+    def evaluations_per_position(self) -> float:
+        """Evaluations of self-play for each position that it learns from, at most."""
+        share, cheap = self.selfplay.full_search_share, self.selfplay.cheap_simulations
+        return self.search.num_simulations + (1 / share - 1) * cheap
+
     def window(self, folder: Path | None = None) -> ReplayBuffer:
         """An empty replay window.
 

@@ -126,11 +126,10 @@ def unreadable(argument: str) -> str:
     if not key or not equals:
         return f"cannot read the argument {argument!r}; it must be KEY=VALUE"
     whole = _whole(argument)
-    if whole.startswith(("[", "{")):
-        quoted = _in_quotes(key, _with_quoted_texts(whole))
-        if not whole.endswith(("]", "}")) or quoted is None:
-            kind = "a list must end with ]" if whole[0] == "[" else "a mapping must end with }"
-            return f"cannot read the argument {argument!r}; {kind}"
+    if whole is None:
+        kind = "a list must end with ]" if value[0] == "[" else "a mapping must end with }"
+        return f"cannot read the argument {argument!r}; {kind}"
+    if whole[:1] in ("[", "{") and (quoted := _in_quotes(key, _with_quoted_texts(whole))):
         return (
             f"cannot read the argument {argument!r}; a shell splits arguments at spaces, expands "
             f"braces and removes quotes, so quote the whole: {quoted}"
@@ -142,23 +141,35 @@ def unreadable(argument: str) -> str:
     )
 
 
-def _whole(argument: str) -> str:
-    """The value of an argument before a shell split it at spaces or expanded its braces."""
+def _whole(argument: str) -> str | None:
+    """The value of an argument before a shell split it at spaces or expanded its braces.
+
+    None: a bracket is not closed.
+    """
     words = sys.argv[sys.argv.index(argument) :] if argument in sys.argv else [argument]
     key, _, value = argument.partition("=")
     parts = [word.partition("=")[2] for word in words if word.startswith(f"{key}=")]
     if value[:1] not in ("[", "{", "'", '"') and len(parts) > 1:
         return f"{{{','.join(parts)}}}"
-    last = {"[": "]", "{": "}"}.get(value[:1])
-    if last is None:
+    if value[:1] not in ("[", "{"):
         return value
-    end = next((i for i, word in enumerate(words) if word.endswith(last)), 0)
-    return " ".join([value, *words[1 : end + 1]])
+    for end in range(1, len(words) + 1):
+        whole = " ".join([value, *words[1:end]])
+        if _depth(whole) == 0:
+            return whole
+    return None
+
+
+def _depth(text: str) -> int:
+    """How many brackets a text leaves open."""
+    return sum((letter in "[{") - (letter in "]}") for letter in text)
 
 
 def _with_quoted_texts(value: str) -> str:
     """A value in Hydra's grammar, with quotes around the texts that need them."""
     value = value.strip()
+    if value in ("[]", "{}"):
+        return value
     inner = _parts(value[1:-1])
     if value.startswith("[") and value.endswith("]"):
         return f"[{','.join(map(_with_quoted_texts, inner))}]"
@@ -166,18 +177,19 @@ def _with_quoted_texts(value: str) -> str:
         pairs = [part.partition(":") for part in inner]
         return f"{{{', '.join(f'{k.strip()}: {_with_quoted_texts(v)}' for k, _, v in pairs)}}}"
     text = value.strip("'\"")
-    return text if re.fullmatch(r"[\w./@:+-]+", text, re.ASCII) else f'"{text}"'
+    if re.fullmatch(r"[\w./@:+-]+", text, re.ASCII):
+        return text
+    return '"' + text.replace('"', '\\"') + '"'
 
 
 def _parts(text: str) -> list[str]:
     """A text split at the commas that are not inside brackets."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "[{") - (letter in "]}")
-        if letter == "," and not depth:
-            parts.append("")
+    parts: list[str] = []
+    for part in text.split(","):
+        if parts and _depth(parts[-1]):
+            parts[-1] += f",{part}"
         else:
-            parts[-1] += letter
+            parts.append(part)
     return parts
 
 

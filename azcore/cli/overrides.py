@@ -38,6 +38,8 @@ FIXED = (
     "supervised.targets",
     "plugins.algorithm",
 )
+# Of these, what null leaves open; the run's sizes.json has what was chosen.
+OPEN = ("selfplay.num_games", "selfplay.workers", "learner.steps_per_generation")
 OF_ITS_OWN = ("seed",)  # which a fork may still change
 OF_A_FORK = ("learner.optimizer",)  # what a fork may not change either; else it would fail late
 NAMES = ("run_dir", "resume", "init", "fork", "checkpoint", "out")  # of files
@@ -270,6 +272,8 @@ def _continued(
     foreign = set(saved["trainer"]) - (set(composed["trainer"]) - set(OF_MACHINE))
     groups = GlobalHydra.instance().config_loader().list_groups("")
     wanted, has = flat(composed), flat(saved)
+    sizes = run.read_sizes().known()
+    has |= {key: sizes.get(key.partition(".")[2]) for key in OPEN if has.get(key) is None}
     single = [each.key_or_group for each in parsed(overrides) if each.key_or_group not in groups]
     for override in parsed(overrides):
         key, line = override.key_or_group, override.input_line
@@ -296,6 +300,8 @@ def _continued(
         for at in sorted(touched, key=lambda at: at != key):
             if at.partition(".")[0] not in saved or wanted.get(at) == has.get(at):
                 continue
+            if at in OPEN and wanted.get(at) is None:
+                continue  # as in the run
             if (chosen or key == METHOD) and not (is_new and key != "game"):
                 raise SettingError(
                     f"{own}: {at} is {has.get(at)!r} in the run, not {wanted.get(at)!r}; only "

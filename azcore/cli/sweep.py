@@ -12,7 +12,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from azcore.cli.messages import parsed
-from azcore.cli.overrides import plain_settings
+from azcore.cli.overrides import OPEN, plain_settings
 from azcore.cli.status import contained, run_command, tell
 from azcore.errors import SettingError
 
@@ -79,7 +79,11 @@ def begun(config: dict[str, Any], beside: str) -> dict[str, Any] | None:
     run = RunDirectory(Path(config["run_dir"]).absolute())
     if not run.config.exists():
         return {**config, BESIDE: beside}
-    if changed := differences(read_config(run), config):
+    saved = read_config(run)
+    for group, _, name in (key.partition(".") for key in OPEN):
+        if config[group][name] is None:  # as in the run
+            config = {**config, group: {**config[group], name: saved[group][name]}}
+    if changed := differences(saved, config):
         key, old, new = changed[0]
         raise SettingError(
             f"{config['run_dir']} holds a run with {key} {old!r}, got {new!r}; set another folder "

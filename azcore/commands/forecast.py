@@ -1,7 +1,7 @@
 """What runs that train at once can do in their time, from the speed that each measures first.
 
-Self-play's probe runs before anything is learned, and other runs may start later. So only `SHARE`
-of its rate remains: 0.28 and 0.34 in a lesson of two games on two cores that others also used.
+Self-play's probe runs before anything is learned, and the other runs may start later. So a part of
+its rate remains: 0.28 and 0.34 in a lesson of two games on two cores that others also used.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from azcore.commands.bench.plan import Plan, Rates, planned
 from azcore.errors import SettingError
 from azcore.report.report import duration
 from azcore.report.rules_facts import facts_of
-from azcore.storage.run_directory import RunDirectory
+from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.run_settings import read_config
 
-SHARE = 0.3  # of the probe's evaluations/s; the rest is learning, ratings and the other runs
+SHARE = 0.6  # of the probe's evaluations/s, for all runs together; the rest is learning and ratings
 PATIENCE = 20.0  # seconds until it names the runs that have not measured their speed
 
 
@@ -41,9 +41,13 @@ class Forecast:
     minutes: float
     overhead: float
     least: int | None
+    _share: float = field(default=SHARE, init=False)  # of one run
     _began: float = field(default_factory=time.monotonic, init=False)
     _wanted: tuple[float, str, int] = field(default=(0.0, "", 0), init=False)  # minutes, run, steps
     _is_late: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._share = SHARE / max(1, len(self.names))
 
     def look(self) -> None:
         """Describe the runs that have measured their speed since the last call.
@@ -54,11 +58,14 @@ class Forecast:
         passed = time.monotonic() - self._began
         waiting = []
         for name in self.names:
-            found = _plan(RunDirectory(self.folder / name))
-            if found is None:
+            run = RunDirectory(self.folder / name)
+            sizes = run.read_sizes()
+            if sizes == Sizes():
                 waiting.append(name)
+            elif (rate := sizes.evaluations_per_s) is None:
+                print(f"{name}: measures no speed, so what it can do is unknown", flush=True)
             else:
-                self._describe(name, *found, passed)
+                self._describe(name, rate, _plan(run, self._share * rate), passed)
         has_measured, self.names = len(waiting) < len(self.names), waiting
         if has_measured and not waiting and self._wanted[0] > self.minutes:
             minutes, name, steps = self._wanted
@@ -94,22 +101,19 @@ def _rounded(value: float) -> str:
     return f"{float(f'{value:.2g}'):,.0f}"
 
 
-def _plan(run: RunDirectory) -> tuple[float, Plan] | None:
-    """A run's evaluations/s and its plan up to its last step; None: not measured yet.
+def _plan(run: RunDirectory, rate: float) -> Plan:
+    """A run's plan up to its last step, at a rate in evaluations/s.
 
     Raises:
         AzcoreError: its files cannot be used.
     """
-    rate = run.read_sizes().evaluations_per_s
-    if rate is None:
-        return None
     config = read_config(run)
     settings = settings_from(config, LearningSettings)
     rates = Rates(
-        evaluations_per_s=SHARE * rate,
-        evaluations_per_position=settings.search.num_simulations,
-        positions_per_game=facts_of(settings.game).length,
+        evaluations_per_s=rate,
+        evaluations_per_position=settings.evaluations_per_position,
+        positions_per_game=facts_of(settings.game).length * settings.selfplay.full_search_share,
         bytes_per_game=0.0,
         seconds_per_step=0.0,  # in SHARE
     )
-    return rate, planned(rates, settings, config["trainer"]["max_steps"], overlaps=False)
+    return planned(rates, settings, config["trainer"]["max_steps"], overlaps=False)

@@ -258,7 +258,7 @@ class Climb:
             if not self._is_done(name, recipe.train):
                 lines[name] = [*self._words(name, recipe.train), limit]
         self.folder.mkdir(parents=True, exist_ok=True)
-        new = [name for name in lines if not (self.folder / name).exists()]
+        new = [n for n in lines if not RunDirectory(self.folder / n).metrics.is_file()]
         forecast = Forecast(self.folder, new, minutes, OVERHEAD, least_steps)
         written = time.monotonic()
 

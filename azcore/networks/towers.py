@@ -25,7 +25,7 @@ from azcore.networks.heads import (
     LinearPolicyHead,
     ValueHead,
 )
-from azcore.settings import ONE_OR_MORE, one_of, or_null
+from azcore.settings import ONE_OR_MORE, one_of, or_null, require
 
 POLICY_HEADS = ("auto", "linear", "convolutional")
 
@@ -35,11 +35,18 @@ class SettingsWithHistory(NetworkSettings):
     """The settings of networks that begin with `input_layers`."""
 
     # latest positions that it sees, the present one included; None: all that the game shows
-    history: Annotated[int | None, or_null(ONE_OR_MORE)]
+    history: Annotated[int | None, or_null(ONE_OR_MORE)] = None
 
     def planes(self, game: Game) -> list[int]:
-        """The planes of the observation that the network sees."""
+        """The planes of the observation that the network sees.
+
+        Raises:
+            SettingError: the game shows fewer positions.
+        """
         ages, history = game.plane_ages, self.history
+        most = max(ages) + 1
+        wanted = f"1 to {most}, the positions that {game.name} shows, or null"
+        require(history is None or history <= most, "network.history", wanted, history)
         return [plane for plane, age in enumerate(ages) if history is None or age < history]
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 """The games of a report as plain values that the page steps through.
 
-`chosen.py` chooses them, this file replays them, and `predicted.py` evaluates them with a network.
+`game_choice.py` chooses them, this file replays them, and `predicted.py` evaluates them with a
+network.
 
 Letters: T plies.
 """

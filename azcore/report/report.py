@@ -5,7 +5,8 @@ inserted. All data comes from the run directory. It omits what a run does not ha
 can be written at any time.
 
 This file writes the page. `tables.py` reads the run's tables, `figures.py` lists the charts,
-`chosen.py` chooses games, `games.py` replays them, and `predicted.py` asks the network about them.
+`game_choice.py` chooses games, `games.py` replays them, and `predicted.py` asks the network about
+them.
 """
 
 from __future__ import annotations

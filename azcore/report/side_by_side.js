@@ -89,8 +89,9 @@ function showGames(plays) {
 
 document.getElementById("print-sheet").addEventListener("click", () => {
   document.body.classList.add("only-sheet");
+  const whole = () => document.body.classList.remove("only-sheet");
+  window.addEventListener("afterprint", whole, { once: true }); // print() may return before
   window.print();
-  document.body.classList.remove("only-sheet");
 });
 moment.max = Math.max(0, moments - 1);
 moment.value = moment.max;

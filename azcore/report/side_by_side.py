@@ -303,13 +303,15 @@ def _cost_of_elo(column: Column) -> str:
     gain = values[-1] - values[0] if values else 0.0
     if not (math.isfinite(gain) and gain > 0):
         return UNKNOWN
-    evaluations, seconds = (
-        math.nan if (at := x[axis][-1]) is None else at / gain
-        for axis in ("evaluations", "seconds")
-    )
-    if not (math.isfinite(evaluations) and math.isfinite(seconds)):
+    spent = []
+    for axis in ("evaluations", "seconds"):
+        first, last = x[axis][0], x[axis][-1]
+        spent.append(math.nan if first is None or last is None else (last - first) / gain)
+    evaluations, seconds = spent
+    if not all(map(math.isfinite, spent)):
         return UNKNOWN
-    return f"{evaluations:,.0f} evaluations, {1e3 * seconds:,.3g} ms"
+    time = f"{seconds:,.1f} s" if seconds >= 1 else f"{1e3 * seconds:.0f} ms"
+    return f"{evaluations:,.0f} evaluations, {time}"
 
 
 NAMED = ("", " thousand", " million", " billion", " trillion")
@@ -371,7 +373,7 @@ RULES: Rows = (
     ),
     (
         "Input planes",
-        "grids of numbers from which the network sees the board",
+        "grids of numbers that describe a position to the network",
         _rules(lambda game: "{} of {} × {}".format(*game.observation_shape)),
     ),
     (

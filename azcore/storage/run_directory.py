@@ -4,7 +4,7 @@ A run may come from anyone, so azcore treats it as data: `run_settings` defines 
 may contain, and `untrusted` reads its files.
 
 config.yaml              the settings that define the run, and the defaults of changed ones
-sizes.json               games, threads and evaluator, which settings may leave to a probe
+sizes.json               what settings may leave to a probe, such as games and evaluator
 checkpoints/last.ckpt    saved whole at the end of every generation
 checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can return to them
 checkpoints/best.ckpt    the weights that passed the gate last

@@ -183,17 +183,19 @@ def test_a_run_beside_others_is_like_the_first_with_its_network_and_board(
 
     Path("sweep/empty").mkdir(parents=True)
     Path("sweep/empty/sizes.json").write_text("nonsense")
-    first = begun("first", "selfplay.workers=2")
+    left_open = "learner.steps_per_generation=null"
+    first = begun("first", "selfplay.workers=2", left_open)
     assert set(used) == {torch.bfloat16}
-    measured[FAST] = 100.0  # measured now, the other would be faster
+    assert first["steps_per_generation"] == 50
+    measured.update({SLOW: 2.0, FAST: 1.0})  # measured now, the other would be faster
     capsys.readouterr()
-    assert begun("second", "puct.c_init=2.5") == first
+    assert begun("second", "puct.c_init=2.5", left_open) == first
     assert set(used) == {torch.bfloat16}
-    assert "games as in first, so that both train alike\n" in capsys.readouterr().out
+    assert "open sizes as in first, so that both train alike\n" in capsys.readouterr().out
     # What the settings say, they say.
     assert begun("third", "evaluator.precision=float32", "selfplay.num_games=6") == {
         **first,
-        **{"precision": "float32", "num_games": 6},
+        **{"precision": "float32", "num_games": 6, "steps_per_generation": 4},
     }
     assert begun("fourth", "network.channels=5")["precision"] == "float32"
     assert "as in" not in capsys.readouterr().out.rpartition("tic_tac_toe: ")[2]

@@ -457,7 +457,10 @@ OF_A_STEP = ["search.num_simulations=8", "replay.samples_per_position=4", "learn
 def test_a_lesson_tells_what_fits_and_refuses_less(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of 1,000 evaluations/s, 300 are 37.5 positions with 8 simulations, and 9.4 steps."""
+    """Of 1,000 evaluations/s, 300 are 37.5 positions with 8 simulations, and 9.4 steps.
+
+    For each of two runs; one that measures no speed, as its number of games is given, counts, too.
+    """
     for name, rate in (("one", None), ("two", 1000.0)):
         run = RunDirectory(tmp_path / name)
         run.path.mkdir()
@@ -473,6 +476,10 @@ def test_a_lesson_tells_what_fits_and_refuses_less(
         forecast.look()
     forecast.look()
     Forecast(tmp_path, ["one", "two"], minutes=2, overhead=20, least=800).look()
+    RunDirectory(tmp_path / "one").save_sizes(Sizes(num_games=4))
+    with pytest.raises(SettingError, match=r"at least 2 on .*, for 800 steps of two, got 1"):
+        Forecast(tmp_path, ["one", "two"], minutes=1, overhead=20, least=800).look()
+    assert "one: measures no speed" in capsys.readouterr().out
     late = Forecast(tmp_path, ["three"], minutes=1, overhead=20, least=None)
     late._began -= 21
     late.look()

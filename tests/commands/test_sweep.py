@@ -173,7 +173,7 @@ def test_a_plain_sweep_is_named_by_what_varies_and_not_compared(
     folders = {path.name for path in (tmp_path / "swept").iterdir() if path.is_dir()}
     assert folders == {"seed=1", "seed=2"}
     assert "ratings" not in output
-    assert output.count("evaluator, workers and games as in seed=1") == 1
+    assert output.count("open sizes as in seed=1") == 1
 
 
 def test_a_fault_of_the_comparison_is_not_passed_over(

@@ -430,13 +430,23 @@ def test_a_network_sees_as_much_of_the_past_as_its_history(name: str) -> None:
     assert "history 2" in str(settings)
 
 
-@pytest.mark.parametrize("history", [8, 9])
-def test_a_history_of_all_positions_changes_nothing(history: int) -> None:
+def test_a_history_of_all_positions_changes_nothing() -> None:
     whole = build_network(GAME, SETTINGS, seed=1)
-    other = build_network(GAME, replace(SETTINGS, history=history), seed=1)
+    other = build_network(GAME, replace(SETTINGS, history=8), seed=1)
     assert list(whole.state_dict()) == list(other.state_dict())
     seen = test_pooled.some(GAME)
     assert torch.equal(whole.eval()(seen)[0], other.eval()(seen)[0])
+
+
+@pytest.mark.parametrize(
+    ("game", "history", "most"), [(GAME, 9, 8), (azcore.make("tic_tac_toe"), 2, 1)]
+)
+def test_more_positions_than_the_game_shows_are_refused(
+    game: Game, history: int, most: int
+) -> None:
+    words = f"network.history must be 1 to {most}, the positions that {game.name} shows, or null"
+    with pytest.raises(SettingError, match=f"{words}, got {history}"):
+        build_network(game, replace(SETTINGS, history=history), seed=1)
 
 
 def test_a_convolutional_head_speaks_of_actions_plane_by_plane() -> None:

@@ -19,6 +19,7 @@ CHOSEN = {
     "backend": "evaluator.backend",
     "num_games": "selfplay.num_games",
     "workers": "selfplay.workers",
+    "steps_per_generation": "learner.steps_per_generation",
 }
 MOST_NAMED = 4  # runs named in one sentence
 

@@ -179,7 +179,7 @@ def measured(settings: RunSettings, options: PlanSettings, say: Callable[[str], 
     network = build_network(settings.game, settings.network, settings.seed)
     with tempfile.TemporaryDirectory() as folder:
         fitted = fitted_to_machine(settings, network, RunDirectory(Path(folder)), say)
-    pool, _ = pool_of_run(fitted, network, fitted.selfplay_starts(), say)
+    pool = pool_of_run(fitted, network, fitted.selfplay_starts(), say)
     try:
         say(f"playing for {options.seconds:g} s")
         began = time.perf_counter()

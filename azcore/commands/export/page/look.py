@@ -3,7 +3,8 @@
 A game's board code is Python, which browsers do not run. But the network's planes hold the same
 pieces, and compiled rules compute them. So the export finds in random games which plane shows each
 role of each seat, and in which order its cells are; for hands, which plane holds the count.
-`static/view.mjs` reads positions this way, and `proof.py` compares its result with `Game.board`.
+`static/view.mjs` reads positions this way, and `verification.py` compares its result with
+`Game.board`.
 """
 
 from __future__ import annotations
