@@ -21,7 +21,7 @@ from azcore.commands.bench.settings import BenchSettings
 from azcore.commands.check.report import BeforeTraining, CheckSettings
 from azcore.commands.export.settings import GenerationExport, export_settings
 from azcore.commands.import_games import ImportSettings
-from azcore.commands.ladder import minutes_of, recipes_from
+from azcore.commands.ladder import least_steps_of, minutes_of, recipes_from
 from azcore.commands.play import play_settings
 from azcore.commands.puzzles import PuzzleSettings
 from azcore.commands.runs import ListSettings
@@ -69,10 +69,13 @@ READERS: dict[str, Callable[[dict[str, Any]], object]] = {
         search_settings(config),
     ),
     "import": lambda config: build(ImportSettings, config["import"], "import"),
-    "ladder": lambda config: (recipes_from(config["ladder"]), minutes_of(config["ladder"])),
-    "ladder ladder=lesson": lambda config: (
-        recipes_from(config["ladder"]),
-        minutes_of(config["ladder"]),
+    **dict.fromkeys(
+        ("ladder", "ladder ladder=lesson"),
+        lambda config: (
+            recipes_from(config["ladder"]),
+            minutes_of(config["ladder"]),
+            least_steps_of(config["ladder"]),
+        ),
     ),
     "play": lambda config: (
         play_settings(config),

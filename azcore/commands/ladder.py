@@ -189,7 +189,7 @@ def _named(group: Mapping[str, Any]) -> list[str]:
 
 def _recipe(name: str, values: Any) -> Recipe:
     where = f"ladder.recipes.{name}"
-    wanted = """goal, train and measures, such as '+ladder.recipes.own={train: ["game=go"]}'"""
+    wanted = """goal, train and measures, such as '+ladder.recipes.own={train: ["game=NAME"]}'"""
     require(isinstance(values, Mapping), where, wanted, values)
     for key in values:
         if key not in KEYS:

@@ -93,22 +93,24 @@ ARENA = {"arena.every_generations", "arena.games"}
 COMPARE = {"compare.checkpoints", "compare.after_sweep"}
 LENGTH = {"trainer.max_steps", "learner.learning_rates", "learner.milestones"}
 BOARD = {"game.board_size", "game.komi", "selfplay.num_games"}
+STEPS = "learner.steps_per_generation"
 SHARED = {
-    "papers": {*BOARD, *LENGTH, *ARENA, *COMPARE, "gate.every_generations", "gate.games"},
+    "papers": {*BOARD, *LENGTH, *ARENA, *COMPARE, STEPS, "gate.every_generations", "gate.games"},
     "ablation": {
         *(BOARD | ARENA | COMPARE),
-        *("trainer.max_steps", "arena.num_simulations", "compare.rivals"),
+        *("trainer.max_steps", STEPS, "arena.num_simulations", "compare.rivals"),
     },
     "experts": {
         *(BOARD | ARENA | {"compare.after_sweep"}),  # with as many checkpoints as it comes
-        *("trainer.max_steps", "arena.num_simulations", "compare.x", "supervised.held_out"),
+        *("trainer.max_steps", STEPS, "arena.num_simulations", "compare.x"),
+        "supervised.held_out",
     },
     "scaling": {
         *(
             ARENA
             | {"compare.after_sweep", "compare.rivals", "compare.x", "compare.num_simulations"}
         ),
-        *("trainer.max_steps", "arena.num_simulations", "selfplay.num_games"),
+        *("trainer.max_steps", STEPS, "arena.num_simulations", "selfplay.num_games"),
     },
 }
 # The run that an experiment changes.
