@@ -129,7 +129,8 @@ def test_settings_changed_since_are_refused(experiment: CommandLine, tmp_path: P
     assert "another folder for this sweep with hydra.sweep.dir=DIR" in errors
     assert fingerprint(run.path) == before
     # What does not make another run may change.
-    status, output, _ = experiment("seed=1", "puct.c_init=1.25", "device=cpu")
+    open_again = "selfplay.num_games=null"
+    status, output, _ = experiment("seed=1", "puct.c_init=1.25", "device=cpu", open_again)
     assert status == 0
     assert "is finished" in output
 

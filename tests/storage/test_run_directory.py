@@ -536,6 +536,16 @@ class TestTheSameCommandLine:
         assert "step 4" in output
         assert len(list((mine / "games/sgf").glob("*.sgf"))) == 2  # one of each generation
 
+    def test_without_what_its_scale_leaves_open(self, azcore: CommandLine, mine: Path) -> None:
+        """As for a run from before the scale left it open."""
+        fixed = ("trainer.max_steps", "learner.steps_per_generation", "selfplay.workers")
+        words = [word for word in self.BEGUN if not word.startswith(fixed)]
+        words += ["scale=laptop", "learner.steps_per_generation=null", "selfplay.workers=null"]
+        status, output, errors = azcore(*words, "resume=latest", "trainer.max_steps=4")
+        assert (status, errors) == (0, "")
+        assert "step 4" in output
+        assert read_config(RunDirectory(mine))["learner"]["steps_per_generation"] == 2
+
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
