@@ -163,9 +163,9 @@ def test_a_run_keeps_the_length_of_its_generations(tiny: Tiny, measured: dict[Wa
     train(tiny(*left_open, "trainer.max_steps=5"))
     assert json.loads(Path("fitted/sizes.json").read_text())["steps_per_generation"] == 5
     measured[SLOW] = 1e9
-    train(tiny(*left_open, "trainer.max_steps=10") | {"resume": "fitted"})
+    train(tiny(*left_open, "trainer.max_steps=15") | {"resume": "fitted"})
     with Path("fitted/metrics.csv").open() as file:
-        assert [row["step"] for row in csv.DictReader(file)] == ["5", "10"]
+        assert [row["step"] for row in csv.DictReader(file)] == ["5", "10", "15"]
 
 
 def test_a_run_beside_others_is_like_the_first_with_its_network_and_board(
@@ -184,10 +184,11 @@ def test_a_run_beside_others_is_like_the_first_with_its_network_and_board(
     Path("sweep/empty").mkdir(parents=True)
     Path("sweep/empty/sizes.json").write_text("nonsense")
     left_open = "learner.steps_per_generation=null"
+    measured.update({SLOW: 1.0, FAST: 2.0})
     first = begun("first", "selfplay.workers=2", left_open)
     assert set(used) == {torch.bfloat16}
-    assert first["steps_per_generation"] == 50
-    measured.update({SLOW: 2.0, FAST: 1.0})  # measured now, the other would be faster
+    assert first["steps_per_generation"] == 5
+    measured.update({SLOW: 2000.0, FAST: 1000.0})  # measured now, the other would be faster
     capsys.readouterr()
     assert begun("second", "puct.c_init=2.5", left_open) == first
     assert set(used) == {torch.bfloat16}

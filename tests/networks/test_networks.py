@@ -35,7 +35,7 @@ from azcore.networks.backends import (
 from azcore.networks.cuda_graphs import CudaGraphEvaluator, size_of_graph
 from azcore.networks.evaluator import NetworkEvaluator
 from azcore.networks.openvino_evaluator import OpenVinoEvaluator, is_installed
-from azcore.networks.towers import DualRes
+from azcore.networks.towers import DualRes, input_layers
 from azcore.search.evaluators import Evaluator
 from networks import test_pooled, test_transformer
 
@@ -428,6 +428,13 @@ def test_a_network_sees_as_much_of_the_past_as_its_history(name: str) -> None:
         other[:, plane] = 1 - other[:, plane]
         assert torch.equal(network(other)[0], expected) == (age >= 2), plane
     assert "history 2" in str(settings)
+
+
+def test_each_plane_keeps_its_maximum() -> None:
+    chess = azcore.make("chess")
+    most = torch.from_numpy(chess.observation_maximum)[None, :, None, None]
+    layers = torch.nn.Sequential(*input_layers(chess, replace(SETTINGS, history=2)))
+    assert torch.equal(layers(most), torch.ones(1, 35, 1, 1))
 
 
 def test_a_history_of_all_positions_changes_nothing() -> None:
