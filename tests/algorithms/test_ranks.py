@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,12 @@ import pytest
 import torch
 from torch import nn
 
+from azcore.algorithms.follower import tell_followers
 from azcore.algorithms.place import Place, place_here
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.train import train
 from azcore.errors import SettingError
+from azcore.learner.team import Team
 from azcore.learner.trainer_settings import trainer_settings
 from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_file import GameFile
@@ -269,3 +274,18 @@ def test_all_ranks_end_with_the_run(tmp_path: Path, number: signal.Signals) -> N
     assert errors == ""
     assert is_killed or "resume with" in output
     assert gone([rank_1])
+
+
+def test_all_ranks_take_the_steps_that_rank_0_chose(compose: Callable[..., dict[str, Any]]) -> None:
+    class Sent(Team):
+        def send(self, data: bytes) -> None:
+            self.data = data
+
+    config = compose("game=tic_tac_toe", "learner.steps_per_generation=null")
+    settings = settings_from(config, RunSettings)
+    chosen = replace(settings, learner=replace(settings.learner, steps_per_generation=7))
+    team = Sent(size=2)
+    tell_followers(team, chosen, resumes=False)
+    told = json.loads(team.data)["config"]
+    assert told["learner"] == {**config["learner"], "steps_per_generation": 7}
+    assert told["network"] == config["network"]
