@@ -113,12 +113,17 @@ def train_run(
     resume = config["resume"]
     if not resume and config[INIT] and config[FORK]:
         raise SettingError(f"init and fork both set what a run begins from, got {config[INIT]} too")
-    _require_here(trainer_settings(config["trainer"]))  # before anything is compiled
+    trainer = trainer_settings(config["trainer"])
+    _require_here(trainer)  # before anything is compiled
     if NOTES in config:
         require_notes(config[NOTES])
     require_library(config["logger"])
-    settings = settings_from(config, RunSettings)
-    trainer, backend = settings.trainer, settings.backend
+    log, max_steps = config["log"], trainer.max_steps
+    require(log in DISPLAYS, "log", f"one of {', '.join(DISPLAYS)}", log)
+    terminal = (display or DISPLAYS[log])(console=Console(soft_wrap=True), max_steps=max_steps)
+    with terminal.waiting("compiling the rules"):
+        settings = settings_from(config, RunSettings)
+    backend = settings.backend
     place = place_here(trainer)
     if place.rank:
         raise SettingError(f"the library trains as rank 0 alone, got rank {place.rank}")
@@ -139,10 +144,6 @@ def train_run(
         require_same_origin(config, origin)
     had = before.get(OBJECTS, {}) if resume else objects_in(config.get(OBJECTS))
     objects.require_those_of(run.path if resume else config[FORK], had)
-    max_steps = trainer.max_steps
-    log = config["log"]
-    require(log in DISPLAYS, "log", f"one of {', '.join(DISPLAYS)}", log)
-    terminal = (display or DISPLAYS[log])(console=Console(soft_wrap=True), max_steps=max_steps)
     step = None
     interrupts.say_at_the_end(lambda: f"azcore: {_what_was_saved(run, name)}")
     page = None
