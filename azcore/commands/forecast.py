@@ -41,7 +41,7 @@ class Forecast:
     minutes: float
     overhead: float
     least: int | None
-    _share: float = field(default=SHARE, init=False)  # of one run
+    _share: float = field(init=False)  # of the probe's rate, for one run
     _began: float = field(default_factory=time.monotonic, init=False)
     _wanted: tuple[float, str, int] = field(default=(0.0, "", 0), init=False)  # minutes, run, steps
     _is_late: bool = field(default=False, init=False)

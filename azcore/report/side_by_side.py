@@ -286,7 +286,7 @@ def _evaluations_a_move(column: Column) -> str:
 
 def _seconds_a_move(column: Column) -> str:
     found = cost(column.rows)
-    return UNKNOWN if found is None else f"{1e3 * found[1]:,.2g} ms"
+    return UNKNOWN if found is None else _brief(found[1])
 
 
 def _rating(column: Column) -> str:
@@ -310,8 +310,14 @@ def _cost_of_elo(column: Column) -> str:
     evaluations, seconds = spent
     if not all(map(math.isfinite, spent)):
         return UNKNOWN
-    time = f"{seconds:,.1f} s" if seconds >= 1 else f"{1e3 * seconds:.0f} ms"
-    return f"{evaluations:,.0f} evaluations, {time}"
+    return f"{evaluations:,.0f} evaluations, {_brief(seconds)}"
+
+
+def _brief(seconds: float) -> str:
+    """A time that may be short, such as `0.45 ms`, `12 ms` or `1.2 s`."""
+    if seconds >= 1:
+        return f"{seconds:,.1f} s"
+    return f"{1e3 * seconds:.0f} ms" if seconds >= 0.01 else f"{1e3 * seconds:.2g} ms"
 
 
 NAMED = ("", " thousand", " million", " billion", " trillion")

@@ -148,11 +148,7 @@ def test_a_generation_left_open_takes_half_a_minute(
     compose: Compose, rate: float, words: tuple[str, ...], steps: int
 ) -> None:
     sizes = ("learner.batch_size=32", "search.num_simulations=16", "selfplay.cheap_simulations=16")
-    samples = (
-        () if "replay.samples_per_position=null" in words else ("replay.samples_per_position=2",)
-    )
-    cheap = sizes if any("playout_cap" in word for word in words) else sizes[:2]
-    config = compose("game=tic_tac_toe", *cheap, *samples, *words)
+    config = compose("game=tic_tac_toe", *sizes, "replay.samples_per_position=2", *words)
     assert config["learner"]["steps_per_generation"] is None
     assert self_play.steps_in_time(settings_from(config, RunSettings), rate) == steps
 

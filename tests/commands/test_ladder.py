@@ -469,7 +469,7 @@ def test_a_lesson_tells_what_fits_and_refuses_less(
     forecast = Forecast(tmp_path, ["one", "two"], minutes=1, overhead=20, least=800)
     forecast.look()
     assert "two: about 370 steps and " in capsys.readouterr().out
-    forecast.look()  # tells it once, and waits for the other before it refuses
+    forecast.look()  # prints it once, and waits for the other before it refuses
     assert capsys.readouterr().out == ""
     RunDirectory(tmp_path / "one").save_sizes(Sizes(evaluations_per_s=2000.0))
     with pytest.raises(SettingError, match=r"at least 2 on .*, for 800 steps of two, got 1"):
