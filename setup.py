@@ -28,10 +28,11 @@ setup(
             "**/*.js",
             "**/*.mjs",
             "**/*.css",
+            "web/static/texts/*.json",
             "commands/new/package-template/**/*",
             "commands/new/package-template-plain/**/*",
         ],
         "azcore.conf": ["**/*.yaml"],
-        "azcore.games": ["*/pretrained/**/*"],
+        "azcore.games": ["*/pretrained/**/*", "*/texts/*.json"],
     },
 )

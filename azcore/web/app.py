@@ -42,6 +42,7 @@ from azcore.web.levels import describe_levels
 from azcore.web.players import Players
 from azcore.web.requests import Later, RefusedError, Tell
 from azcore.web.runs import Runs
+from azcore.web.texts import languages, texts
 from azcore.web.view import Plain
 
 STATIC = Path(__file__).with_name("static")
@@ -182,6 +183,7 @@ def make_app(
         Route("/", page),
         Route("/players.json", players_json),
         Route("/board.svg", board),
+        *(Route(f"/texts/{name}.json", _translations(name)) for name in languages()),
         *(Route(f"/static/{path.name}", _file(path)) for path in OF_REPORTS),
         Mount("/static", StaticFiles(directory=STATIC)),
         Route("/inside", inside),
@@ -197,6 +199,10 @@ def make_app(
         WebSocketRoute("/sees/room", to_sees),
     ]
     return Guard(Starlette(routes=routes), settings.host, token)
+
+
+def _translations(language: str) -> Callable[[Request], JSONResponse]:
+    return lambda _: JSONResponse(texts(language))
 
 
 def _file(path: Path) -> Callable[[Request], FileResponse]:

@@ -509,6 +509,24 @@ def test_a_game_of_openspiel_by_clicks(page: Any, place: str) -> None:
         assert moves(page, number)[-1] == cell
 
 
+def test_a_browser_set_to_german_gets_german_until_it_is_changed(browser: Any, place: str) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 860}, locale="de-DE")
+    page = context.new_page()
+    begin(page, place, "search/tic_tac_toe", "01")
+    click(page, "b2")
+    expect = sync_api.expect
+    expect(page.locator("#status")).to_have_text("X zog b2. O am Zug")
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.locator("#undo")).to_have_attribute("title", "Zurücknehmen (u)")
+    shown = page.locator("#table").inner_text()
+    assert not re.findall(r"\b(?:the|to|of|with|and|your|move|game)\b", shown)
+    page.select_option("#language", "en")
+    expect(page.locator("#status")).to_have_text("X played b2. O to move")
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+    context.close()
+
+
 def test_a_game_pasted_as_sgf(page: Any, place: str) -> None:
     begin(page, place, "pretrained/go9", "01")
     page.click("#files-panel summary")

@@ -1,0 +1,104 @@
+// The page in another language. Sentences are written in English where they are made, here and on the server;
+// texts/LANGUAGE.json (texts.py) has each with its translation, in which {} stands for what varies. A translation may number
+// them, {1} for the first, to change their order.
+
+const LANGUAGES = { en: 'English', de: 'Deutsch', ja: '日本語', zh: '中文' }
+const KEPT = 'azcore-language'  // of this browser's storage
+const ATTRIBUTES = ['title', 'aria-label', 'aria-valuetext', 'aria-description', 'label']
+const UNTOUCHED = 'script, style, textarea, code, [translate=no]'
+
+const stored = () => { try { return localStorage.getItem(KEPT) } catch { return null } }
+
+function chosen() {
+  const wanted = [new URLSearchParams(location.search).get('language'), stored(), ...navigator.languages.map(name => name.slice(0, 2))]
+  return wanted.find(name => name in LANGUAGES) ?? 'en'
+}
+
+// Translates the texts of one language; what has no translation stays as it is.
+class Translator {
+  constructor(table) {
+    this.whole = new Map(Object.entries(table))
+    this.known = new Map()
+    this.patterns = Object.entries(table).filter(([english]) => english.includes('{}'))
+      .sort(([one], [other]) => other.replaceAll('{}', '').length - one.replaceAll('{}', '').length)
+      .map(([english, text]) => [new RegExp(`^${english.split('{}').map(RegExp.escape ?? escape).join('(.+?)')}$`, 's'), text])
+  }
+
+  translate(text) {
+    if (!this.known.has(text)) {
+      if (this.known.size > 5000) this.known.clear()
+      const [, before, words, after] = /^(\s*)(.*?)(\s*)$/s.exec(text)
+      this.known.set(text, before + this.#sentence(words) + after)
+    }
+    return this.known.get(text)
+  }
+
+  #sentence(words) {
+    const found = this.whole.get(words) ?? this.whole.get(words.charAt(0).toLowerCase() + words.slice(1))
+    if (found !== undefined) return this.whole.has(words) ? found : found.charAt(0).toUpperCase() + found.slice(1)
+    if (words.includes(' · ')) return words.split(' · ').map(part => this.translate(part)).join(' · ')
+    for (const [pattern, text] of this.patterns) {
+      const parts = pattern.exec(words)?.slice(1)
+      if (!parts) continue
+      let next = 0
+      return text.replace(/\{(\d*)\}/g, (_, number) => this.translate(parts[number ? number - 1 : next++]))
+    }
+    return words
+  }
+}
+
+const escape = text => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+
+function translateAll(root, translator) {
+  const put = node => {
+    const text = translator.translate(node.data)
+    if (text !== node.data) node.data = text
+  }
+  if (root.nodeType === Node.TEXT_NODE) return root.parentElement?.closest(UNTOUCHED) || put(root)
+  if (root.nodeType !== Node.ELEMENT_NODE || root.closest(UNTOUCHED)) return
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT,
+    node => node.nodeType === Node.ELEMENT_NODE && node.matches(UNTOUCHED) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT)
+  for (let node = root; node; node = walker.nextNode()) {
+    if (node.nodeType === Node.TEXT_NODE) { put(node); continue }
+    for (const name of ATTRIBUTES) {
+      const english = node.getAttribute(name)
+      const text = english && translator.translate(english)
+      if (text && text !== english) node.setAttribute(name, text)
+    }
+  }
+}
+
+async function translatePage(language) {
+  document.documentElement.lang = language
+  const translator = new Translator(await (await fetch(`/texts/${language}.json`)).json())
+  const observer = new MutationObserver(changes => {
+    for (const change of changes) {
+      if (change.type === 'childList') for (const node of change.addedNodes) translateAll(node, translator)
+      else translateAll(change.target, translator)
+    }
+    observer.takeRecords()  // of the translations themselves
+  })
+  translateAll(document.body, translator)
+  observer.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: ATTRIBUTES })
+}
+
+function offerLanguages(language) {
+  const select = document.createElement('select')
+  Object.assign(select, { id: 'language', ariaLabel: 'Language' })
+  for (const [value, name] of Object.entries(LANGUAGES)) select.append(new Option(name, value, false, value === language))
+  select.setAttribute('translate', 'no')
+  select.addEventListener('change', () => {
+    try { localStorage.setItem(KEPT, select.value) } catch { /* a browser that stores nothing */ }
+    const address = new URL(location.href)
+    address.searchParams.delete('language')
+    history.replaceState(history.state, '', address)
+    location.reload()
+  })
+  const foot = document.createElement('footer')
+  foot.append(select)
+  document.body.append(foot)
+}
+
+const language = chosen()
+offerLanguages(language)
+if (language !== 'en') await translatePage(language)
