@@ -1,4 +1,4 @@
-"""The tables of translations: all languages have the same sentences, and the pages still use them."""
+"""Tables of translations: all languages have the same sentences, and the pages still use them."""
 
 from __future__ import annotations
 
