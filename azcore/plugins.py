@@ -7,6 +7,8 @@ setting names something in it. A setting can name only installed things.
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from azcore.errors import SettingError
@@ -87,3 +89,12 @@ def packages() -> set[str]:
     groups = [group for group in found.groups if group.startswith(PREFIX)]
     points = [point for group in groups for point in found.select(group=group)]
     return {point.module.partition(".")[0] for point in points} - {"azcore"}
+
+
+def package_folders(package: str) -> list[Path]:
+    """A package's folder, found without running its code: a fault affects only its game."""
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        return []
+    return [Path(place) for place in (spec and spec.submodule_search_locations) or []]

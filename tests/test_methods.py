@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 from azcore.assembly.parts import RunSettings, settings_from
+from azcore.cli import plugins
 from azcore.cli.plugins import methods
 from azcore.commands.train import train
+from azcore.errors import SettingError
 from azcore.storage.run_settings import flat
 from conftest import TINY, compose
 
@@ -148,6 +150,21 @@ def test_later_words_win(tmp_path: Path) -> None:
     assert plies("method=[long,short]") == 3
     assert plies("method=[short,long]") == 31
     assert plies("selfplay.temperature_plies=7", "method=[long,short]") == 7
+
+
+@pytest.mark.parametrize("name", ["warmup", "growing_window", "mine"])
+def test_a_package_cannot_replace_a_method_of_azcore(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A composition would take the package's, and a resume compare with azcore's."""
+    (tmp_path / "method").mkdir()
+    (tmp_path / f"method/{name}.yaml").write_text("seed: 2\n")
+    monkeypatch.setattr(plugins, "plugin_folders", lambda: [("strange", tmp_path)])
+    if name == "mine":
+        plugins.register.__wrapped__()
+        return
+    with pytest.raises(SettingError, match=rf"method/{name}.yaml: strange needs another name"):
+        plugins.register.__wrapped__()
 
 
 BEGUN = (

@@ -19,8 +19,8 @@ from hydra.errors import OverrideParseException
 from omegaconf import OmegaConf
 
 from azcore.cli import roots
-from azcore.cli.plugins import package_folders
 from azcore.commands import COMMANDS
+from azcore.plugins import package_folders
 
 METHOD = "method"  # the group that allows several choices
 ELSEWHERE = {  # names of settings in other programs

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
@@ -19,17 +20,22 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 
 from azcore.errors import SettingError
-from azcore.plugins import packages
+from azcore.plugins import package_folders, packages
 
 
 class PluginConfigs(SearchPathPlugin):
     """Lets each package that extends azcore bring its own `conf` folder."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        for package in sorted(packages()):
-            for folder in package_folders(package):
-                if (folder / "conf").is_dir():
-                    search_path.append(provider=package, path=f"file://{folder / 'conf'}")
+        for package, folder in plugin_folders():
+            search_path.append(provider=package, path=f"file://{folder}")
+
+
+def plugin_folders() -> Iterator[tuple[str, Path]]:
+    """Each package that extends azcore, with its `conf`, if it has one."""
+    for package in sorted(packages()):
+        folders = [place / "conf" for place in package_folders(package)]
+        yield from ((package, folder) for folder in folders if folder.is_dir())
 
 
 @cache  # once is enough
@@ -40,6 +46,7 @@ def register() -> None:
         SettingError: azcore's own settings are not where it was imported from. Python looks in the
             current folder first and may find sources there, whose `conf` only their installation
             provides.
+        SettingError: a package has a method of the same name as one of azcore's.
     """
     if find_spec("azcore.conf") is None:
         sources = Path(__file__).parents[2]
@@ -47,6 +54,10 @@ def register() -> None:
             f"azcore runs from the sources in {sources}, which are not installed: run it in "
             f"another folder, or pip install -e {sources}"
         )
+    for package, folder in plugin_folders():
+        for file in sorted((folder / "method").glob("*.yaml")):
+            if keys_of_method(file.stem):
+                raise SettingError(f"{file}: {package} needs another name, azcore has this method")
     Plugins.instance().register(PluginConfigs)
     for name, settings in methods().items():
         node = OmegaConf.create()
@@ -77,12 +88,3 @@ def keys_of_method(name: str) -> list[str]:
         elif key != "defaults":
             found.append(key)
     return found
-
-
-def package_folders(package: str) -> list[Path]:
-    """A package's folder, found without running its code: a fault affects only its game."""
-    try:
-        spec = find_spec(package)
-    except (ImportError, ValueError):
-        return []
-    return [Path(place) for place in (spec and spec.submodule_search_locations) or []]

@@ -8,12 +8,12 @@ summary and the ways in which its games end.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 from azcore.game.registry import installed_games
+from azcore.plugins import package_folders
 
 OWN = Path(__file__).with_name("static")
 
@@ -34,9 +34,8 @@ def languages() -> list[str]:
     return sorted(table.stem for table in (OWN / "texts").glob("*.json"))
 
 
-def _folders() -> Iterable[Path]:
+def _folders() -> Iterator[Path]:
     yield OWN
     packages = {point.module.rpartition(".")[0] for point in installed_games().values()}
     for package in sorted(packages - {""}):
-        spec = find_spec(package)
-        yield from map(Path, (spec and spec.submodule_search_locations) or ())
+        yield from package_folders(package)
