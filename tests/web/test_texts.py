@@ -36,7 +36,7 @@ def test_each_language_has_the_same_sentences_with_the_same_gaps(folder: Path) -
     for path in folder.glob("*.json"):
         for sentence, translation in table(path).items():
             gaps = re.findall(r"\{(\d?)\}", translation)
-            wanted = [""] * sentence.count("{}")
+            wanted = [""] * len(re.findall(r"\{#?\}", sentence))
             numbered = [str(number) for number in range(1, len(wanted) + 1)]
             assert sorted(gaps) in (wanted, numbered), (path.name, sentence, translation)
 

@@ -1,6 +1,6 @@
 // The page in another language. Sentences are written in English where they are made, here and on the server;
-// texts/LANGUAGE.json (texts.py) has each with its translation, in which {} stands for what varies. A translation may number
-// them, {1} for the first, to change their order.
+// texts/LANGUAGE.json (texts.py) has each with its translation. In a sentence {} stands for what varies and is translated
+// by itself, {#} for a number; a translation has {} for each, or {1} for the first, {2} and so on in another order.
 
 const LANGUAGES = { en: 'English', de: 'Deutsch', ja: '日本語', zh: '中文' }
 const KEPT = 'azcore-language'  // of this browser's storage
@@ -19,9 +19,10 @@ class Translator {
   constructor(table) {
     this.whole = new Map(Object.entries(table))
     this.known = new Map()
-    this.patterns = Object.entries(table).filter(([english]) => english.includes('{}'))
-      .sort(([one], [other]) => other.replaceAll('{}', '').length - one.replaceAll('{}', '').length)
-      .map(([english, text]) => [new RegExp(`^${english.split('{}').map(RegExp.escape ?? escape).join('(.+?)')}$`, 's'), text])
+    const fixed = english => english.replaceAll(/\{#?\}/g, '')  // the longest come first
+    this.patterns = Object.entries(table).filter(([english]) => fixed(english) !== english)
+      .sort(([one], [other]) => fixed(other).length - fixed(one).length)
+      .map(([english, text]) => [new RegExp(`^${escape(english).replaceAll('{#}', '([\\d.,]+)').replaceAll('{}', '(.+?)')}$`, 'i'), text])
   }
 
   translate(text) {
@@ -33,21 +34,26 @@ class Translator {
     return this.known.get(text)
   }
 
+  // Sentences are also made with a capital letter, and of parts with a dot or a comma between them.
   #sentence(words) {
-    const found = this.whole.get(words) ?? this.whole.get(words.charAt(0).toLowerCase() + words.slice(1))
-    if (found !== undefined) return this.whole.has(words) ? found : found.charAt(0).toUpperCase() + found.slice(1)
-    if (words.includes(' · ')) return words.split(' · ').map(part => this.translate(part)).join(' · ')
+    const first = words.charAt(0)
+    const like = text => first === first.toLowerCase() ? text : text.charAt(0).toUpperCase() + text.slice(1)
+    if (this.whole.has(words)) return this.whole.get(words)
+    const found = this.whole.get(first.toLowerCase() + words.slice(1))
+    if (found !== undefined) return like(found)
+    const ofParts = mark => words.split(mark).map(part => this.translate(part)).join(mark)
+    if (words.includes(' · ')) return ofParts(' · ')
     for (const [pattern, text] of this.patterns) {
       const parts = pattern.exec(words)?.slice(1)
       if (!parts) continue
       let next = 0
-      return text.replace(/\{(\d*)\}/g, (_, number) => this.translate(parts[number ? number - 1 : next++]))
+      return like(text.replace(/\{(\d*)\}/g, (_, number) => this.translate(parts[number ? number - 1 : next++])))
     }
-    return words
+    return words.split(', ').some(part => this.whole.has(part)) ? ofParts(', ') : words
   }
 }
 
-const escape = text => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+const escape = text => text.replace(/[\\^$.*+?()[\]|/]/g, '\\$&')
 
 function translateAll(root, translator) {
   const put = node => {
