@@ -152,8 +152,8 @@ class MainLine:
         """The sentence and the reason of a move that cannot be played."""
         if self.game.is_terminal(self.state):
             before = move and f" before {move}"
-            ending = self.game.termination(self.state)
-            return f"{where}: the game was over ({ending}){before}", "moves after the end"
+            ending = f"({self.game.termination(self.state)})"
+            return f"{where}: the game was over {ending}{before}", f"moves after the end {ending}"
         reason = "a move that cannot be read"
         if isinstance(error, IllegalActionError):
             reason = "a move that is not legal"

@@ -150,23 +150,32 @@ def write_transcript(path: Path, form: TranscriptFormat, transcript: Transcript)
         raise GameFileError(f"{path}: could not write a transcript: {why}") from error
 
 
-def read_transcripts(
-    path: Path, game: Game, progress: Callable[[int], None] = lambda read: None
+def read_transcripts(path: Path, game: Game) -> Iterator[Transcript | TranscriptError]:
+    """The games of a file in the format of its suffix; see `read_games`.
+
+    Raises:
+        GameError: there is no such format, or its library is not installed.
+        GameFileError: the file cannot be read.
+    """
+    return read_games(path, format_of_path(game, path, by_others=True))
+
+
+def read_games(
+    path: Path, form: TranscriptFormat, progress: Callable[[int], None] = lambda read: None
 ) -> Iterator[Transcript | TranscriptError]:
     """The games of a file one after another, with an error in place of each unreadable one.
 
     The file may be of any length: one game at a time is in memory.
 
     Args:
-        path: its suffix determines the format.
-        game: the game that was played.
+        path: the file.
+        form: its format.
         progress: called with the bytes read so far, for each game.
 
     Raises:
-        GameError: there is no such format, or its library is not installed.
+        GameError: the format's library is not installed.
         GameFileError: the file cannot be read.
     """
-    form = format_of_path(game, path, by_others=True)
     number = 0
     try:
         if path.exists() and not path.is_file():  # reading a pipe could block

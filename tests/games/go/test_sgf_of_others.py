@@ -112,7 +112,7 @@ def test_the_main_line(tmp_path: Path, text: str, actions: list[int], start: str
         ("(;SZ[9];B[ee];W[zz])", "a move that cannot be read", 1),
         ("(;SZ[9];B[ee];B[gc])", "a move out of turn", 1),
         ("(;SZ[9]HA[3];B[cc];B[gg];W[ee])", "a move out of turn", 1),
-        ("(;SZ[9];B[ee];W[];B[];W[gc])", "moves after the end", 3),
+        ("(;SZ[9];B[ee];W[];B[];W[gc])", "moves after the end (two passes)", 3),
         ("(;SZ[9];B[ee];AW[cc];W[gc])", "stones set up during the game", 1),
     ],
 )
