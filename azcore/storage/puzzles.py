@@ -40,27 +40,23 @@ def read_puzzles(path: Path, game: Game) -> Iterator[Puzzle | GameFileError]:
     for where, line in position_lines(path):
         try:
             yield _puzzle(line, where, game)
-        except GameFileError as error:
-            yield error
+        except UNREADABLE as error:
+            yield GameFileError(f"{where}: {error}")
 
 
 def _puzzle(line: str, where: str, game: Game) -> Puzzle:
-    try:
-        given = read_position(game, line)
-        state, operations = given.state, given.operations
-        best, worst = (_moves(game, state, operations, name) for name in ("bm", "am"))
-    except UNREADABLE as error:
-        raise GameFileError(f"{where}: {error}") from error
+    given = read_position(game, line)
+    state, operations = given.state, given.operations
+    best, worst = (_moves(game, state, operations, name) for name in ("bm", "am"))
     if best is None and worst is None:
-        raise GameFileError(
-            f"{where}: a puzzle must be a position and `bm MOVES;` or `am MOVES;`, got "
-            f"{line[:200]!r}"
+        raise InvalidTextError(
+            f"a puzzle must be a position and `bm MOVES;` or `am MOVES;`, got {line[:200]!r}"
         )
     legal = set(game.legal_action_mask(state).nonzero()[0].tolist())
     solutions = (legal if best is None else best) - (worst or set())
     if not solutions or solutions == legal:
-        raise GameFileError(
-            f"{where}: some legal moves must solve a puzzle and others not, got "
+        raise InvalidTextError(
+            "some legal moves must solve a puzzle and others not, got "
             f"{len(solutions)} of {len(legal)} in {line[:200]!r}"
         )
     name = operations.get("id", "").strip().strip('"')

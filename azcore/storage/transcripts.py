@@ -197,20 +197,6 @@ def read_games(
         yield TranscriptError(f"{path} holds no game", "no game in the file")
 
 
-def as_far_as_read(found: Transcript | TranscriptError) -> Transcript:
-    """A game, or its part before the first fault.
-
-    Raises:
-        TranscriptError: no part of it can be read.
-    """
-    if not isinstance(found, TranscriptError):
-        return found
-    if found.before is None:
-        raise found
-    before: Transcript = found.before
-    return before
-
-
 def encoding_of(head: bytes, form: TranscriptFormat) -> str:
     """The encoding of a file, from its byte order mark or declaration; UTF-8 by default."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -291,10 +291,10 @@ def test_a_file_of_games(tmp_path: Path, file: File) -> None:
     with nullcontext() if readable else refusal(wanted[0].fault):
         starts = read_starts(game, [str(path)], (0, 99), "arena.starts")
         assert starts is not None
-        lines = [shown(game, line.text, line.actions) for line in starts._lines]
-        for (start, moves), line in zip(readable, lines, strict=True):
-            played_on, over = moves.rsplit(" ", 1)[0], "pass pass" in moves or moves == TO_THIRD
-            assert line == (start, played_on if over else moves)
+        lines = [shown(game, each.text, each.actions) for each in starts._lines]
+        for (start, moves), found_line in zip(readable, lines, strict=True):
+            is_over = moves.endswith("pass pass") or moves == TO_THIRD
+            assert found_line == (start, moves.rsplit(" ", 1)[0] if is_over else moves)
     with nullcontext() if readable else refusal(wanted[0].fault):
         book = read_book(game, str(path), "engine.book", plies=99)
         assert isinstance(book, CountedBook)
