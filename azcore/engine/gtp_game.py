@@ -336,7 +336,7 @@ class GtpGame:
             )
             if isinstance(found, TranscriptError):
                 raise found
-        except (ValueError, Refusal) as error:  # ValueError: azcore's too, and odd names
+        except (OSError, ValueError, Refusal) as error:  # ValueError: azcore's too, and odd names
             self._engine.change_game(**old.settings)
             if isinstance(error, Refusal):
                 raise

@@ -181,7 +181,7 @@ def read_games(
         if path.exists() and not path.is_file():  # reading a pipe could block
             raise GameFileError(f"{path}: could not read transcripts: not a regular file")
         with path.open("rb") as file:
-            encoding = encoding_of(file.read(_PIECE), form)
+            encoding = _encoding_of(file.read(_PIECE), form)
             file.seek(0)
             errors = "surrogateescape" if encoding == UTF_8 else "replace"
             text = io.TextIOWrapper(file, encoding, errors)
@@ -195,15 +195,6 @@ def read_games(
         raise GameFileError(f"{path}: could not read transcripts: {why}") from error
     if number == 0:
         yield TranscriptError(f"{path} holds no game", "no game in the file")
-
-
-def encoding_of(head: bytes, form: TranscriptFormat) -> str:
-    """The encoding of a file, from its byte order mark or declaration; UTF-8 by default."""
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    if b"\0" in head[:2]:  # a sign of UTF-16 without a mark
-        return "utf-16-be" if head[0] == 0 else "utf-16-le"
-    return form.declared(head) or UTF_8
 
 
 def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | TranscriptError:
@@ -225,6 +216,15 @@ def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | Tra
     if isinstance(first, TranscriptError):
         reason, before = first.reason, first.before
     return TranscriptError(f"{where}: {first}", reason, before)
+
+
+def _encoding_of(head: bytes, form: TranscriptFormat) -> str:
+    """The encoding of a file, from its byte order mark or declaration; UTF-8 by default."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if b"\0" in head[:2]:  # a sign of UTF-16 without a mark
+        return "utf-16-be" if head[0] == 0 else "utf-16-le"
+    return form.declared(head) or UTF_8
 
 
 def _readings(text: str, form: TranscriptFormat) -> Iterator[tuple[str, bool]]:

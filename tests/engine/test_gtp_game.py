@@ -240,6 +240,7 @@ def test_loadsgf(go5: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     Path("long.sgf").write_text("(;FF[3]GaMe[1]SiZe[5]KoMi[375]C[KM[9\\]];Black[aa];White[ee])")
     Path("wide.sgf").write_text("(;SZ[5]KM[0.5];B[aa];W[bb])", encoding="utf-16")
     says(go5, "loadsgf stones.sgf -> =\n fixed_handicap 2 -> ? board not empty")
+    says(go5, f"loadsgf {'a' * 300}.sgf -> ? cannot load file: ...")
     says(
         go5,
         """
