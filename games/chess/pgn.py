@@ -108,15 +108,14 @@ def write_pgn(game: Game, transcript: Transcript) -> str:
     """
     start = transcript.start_text
     state = game.initial_state() if start is None else game.state_from_text(start)
+    white, black = (player or "?" for player in transcript.players)
     headers = {
         "Event": "?",
         "Site": "?",
         "Date": "????.??.??",
         "Round": "?",
-        **{
-            name: player or "?"
-            for name, player in zip(PGN_PLAYERS, transcript.players, strict=True)
-        },
+        "White": white,
+        "Black": black,
         "Result": "*",
     }
     for name, value in transcript.headers.items():
