@@ -108,14 +108,14 @@ def write_pgn(game: Game, transcript: Transcript) -> str:
     """
     start = transcript.start_text
     state = game.initial_state() if start is None else game.state_from_text(start)
-    white, black = (player or "?" for player in transcript.players)
+    first, second = (player or "?" for player in transcript.players)
     headers = {
         "Event": "?",
         "Site": "?",
         "Date": "????.??.??",
         "Round": "?",
-        "White": white,
-        "Black": black,
+        "White": first,
+        "Black": second,
         "Result": "*",
     }
     for name, value in transcript.headers.items():
