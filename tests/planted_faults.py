@@ -1632,9 +1632,9 @@ WIRING = [
     ),
     Fault(
         "a game with a fault is no start at all",
-        "azcore/storage/transcripts.py",
-        "    if found.before is None:\n",
-        "    if True:\n",
+        "azcore/storage/starts.py",
+        "isinstance(found, TranscriptError) and found.before is None:",
+        "isinstance(found, TranscriptError):",
         ("tests/storage/test_starts.py",),
     ),
     Fault(

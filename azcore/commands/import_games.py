@@ -32,7 +32,7 @@ from azcore.storage.transcripts import (
     format_named,
     format_of_path,
     formats_by_suffix,
-    read_transcripts,
+    read_games,
 )
 
 MOST_REASONS = 25  # counted separately; the number of reasons must stay bounded
@@ -222,7 +222,7 @@ def _take(
     """Write the records of one file's games."""
     form = format_of_path(maker.game, path, by_others=True)
     try:
-        for number, transcript in enumerate(read_transcripts(path, maker.game, show), 1):
+        for number, transcript in enumerate(read_games(path, form, show), 1):
             if isinstance(transcript, TranscriptError):
                 tally.leave_out(transcript)
                 continue

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +20,17 @@ from azcore.engine.gtp_words import (
     sgf_format,
     whole,
 )
-from azcore.engine.lines import LONGEST_LINE
 from azcore.engine.server import Engine
 from azcore.engine.thought import Line, shared_plies
-from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
-from azcore.game import Setting
-from azcore.storage.transcripts import encoding_of
+from azcore.errors import (
+    AzcoreError,
+    GameError,
+    IllegalActionError,
+    InvalidTextError,
+    TranscriptError,
+)
+from azcore.game import Game, Setting, Transcript
+from azcore.storage.transcripts import read_games
 
 PASS = "pass"
 # The only named rule set that KataGo and azcore share.
@@ -324,26 +331,29 @@ class GtpGame:
         try:
             if not path.is_file():
                 raise Refusal(f"cannot load file: {path} does not exist")
-            form = sgf_format(old)
-            with path.open("rb") as file:
-                data = file.read(LONGEST_LINE)
-            text = data.decode(encoding_of(data, form), "replace")
-            self._engine.change_game(
-                **{k: v for k, v in form.settings(text).items() if k in old.settings}
+            found = next(
+                read_games(path, replace(sgf_format(old), read=partial(self._read_sgf, old)))
             )
-            transcript = sgf_format(self._engine.game).read(text)
+            if isinstance(found, TranscriptError):
+                raise found
         except (OSError, ValueError, Refusal) as error:  # ValueError: azcore's too, and odd names
             self._engine.change_game(**old.settings)
             if isinstance(error, Refusal):
                 raise
             raise Refusal(f"cannot load file: {error}") from error
         self.clear()
-        self._game_so_far = Line(self._engine.game, transcript.start_text)
-        for action in transcript.actions[: None if before is None else max(0, before - 1)]:
+        self._game_so_far = Line(self._engine.game, found.start_text)
+        for action in found.actions[: None if before is None else max(0, before - 1)]:
             line = self.line.copy()
             line.play(action)
             self.keep(line)
         return ""
+
+    def _read_sgf(self, old: Game, text: str) -> Transcript:
+        """A game, read with the board and the komi that it states, or else the old ones."""
+        stated = sgf_format(old).settings(text)
+        self._engine.change_game(**{k: stated.get(k, v) for k, v in old.settings.items()})
+        return sgf_format(self._engine.game).read(text)
 
     def _final_score(self, _: list[str]) -> str:
         score = self.line.game.score_text(self.line.state)

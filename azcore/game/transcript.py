@@ -74,6 +74,12 @@ def _one_line(text: str) -> str:
     return " ".join(_clean(text).split())
 
 
+def dated(header: str, value: str, old: str, new: str) -> str:
+    """A header's value; a whole date, such as 2026-01-31, has the sign `new` in place of `old`."""
+    whole = re.fullmatch(rf"\s*\d{{4}}([{old}])\d\d\1\d\d\s*", value, re.ASCII)
+    return value.strip().replace(old, new) if header == "date" and whole else value
+
+
 class GameText:
     """Collects the text of one game; of a longer one, one character more than `LONGEST_GAME`."""
 
@@ -152,8 +158,8 @@ class MainLine:
         """The sentence and the reason of a move that cannot be played."""
         if self.game.is_terminal(self.state):
             before = move and f" before {move}"
-            ending = self.game.termination(self.state)
-            return f"{where}: the game was over ({ending}){before}", "moves after the end"
+            ending = f"({self.game.termination(self.state)})"
+            return f"{where}: the game was over {ending}{before}", f"moves after the end {ending}"
         reason = "a move that cannot be read"
         if isinstance(error, IllegalActionError):
             reason = "a move that is not legal"

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from azcore.errors import AzcoreError, GameFileError, IllegalActionError
+from azcore.errors import AzcoreError, GameFileError
 from azcore.game import Book, Game
 from azcore.settings import require
 from azcore.storage.puzzles import read_puzzles
@@ -105,14 +105,11 @@ def choose(found: Sequence[tuple[int, float]], rng: np.random.Generator | None) 
 def _of_games(
     game: Game, path: Path, plies: int, left_out: list[AzcoreError]
 ) -> Iterator[tuple[Any, int]]:
-    for where, start, actions in games_of(path, game, left_out):
+    for _, start, actions in games_of(path, game, left_out):
         state = game.initial_state() if start is None else game.state_from_text(start)
         for action in actions[:plies]:
             yield state, action
-            try:
-                state = game.step(state, action)
-            except IllegalActionError as error:
-                raise IllegalActionError(f"{where}: {error}") from error
+            state = game.step(state, action)
 
 
 def _of_positions(game: Game, path: Path, left_out: list[AzcoreError]) -> Iterator[tuple[Any, int]]:

@@ -11,12 +11,12 @@ The reader ignores operations other than these and `id`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from azcore.errors import GameFileError
+from azcore.errors import GameFileError, InvalidTextError
 from azcore.game import Game
 from azcore.storage.positions import UNREADABLE, position_lines, read_position
 
@@ -40,27 +40,23 @@ def read_puzzles(path: Path, game: Game) -> Iterator[Puzzle | GameFileError]:
     for where, line in position_lines(path):
         try:
             yield _puzzle(line, where, game)
-        except GameFileError as error:
-            yield error
+        except UNREADABLE as error:
+            yield GameFileError(f"{where}: {error}")
 
 
 def _puzzle(line: str, where: str, game: Game) -> Puzzle:
-    try:
-        given = read_position(game, line)
-        state, operations = given.state, given.operations
-        best, worst = (_moves(game, state, operations.get(name)) for name in ("bm", "am"))
-    except UNREADABLE as error:
-        raise GameFileError(f"{where}: {error}") from error
+    given = read_position(game, line)
+    state, operations = given.state, given.operations
+    best, worst = (_moves(game, state, operations, name) for name in ("bm", "am"))
     if best is None and worst is None:
-        raise GameFileError(
-            f"{where}: a puzzle must be a position and `bm MOVES;` or `am MOVES;`, got "
-            f"{line[:200]!r}"
+        raise InvalidTextError(
+            f"a puzzle must be a position and `bm MOVES;` or `am MOVES;`, got {line[:200]!r}"
         )
     legal = set(game.legal_action_mask(state).nonzero()[0].tolist())
     solutions = (legal if best is None else best) - (worst or set())
     if not solutions or solutions == legal:
-        raise GameFileError(
-            f"{where}: some legal moves must solve a puzzle and others not, got "
+        raise InvalidTextError(
+            "some legal moves must solve a puzzle and others not, got "
             f"{len(solutions)} of {len(legal)} in {line[:200]!r}"
         )
     name = operations.get("id", "").strip().strip('"')
@@ -68,9 +64,17 @@ def _puzzle(line: str, where: str, game: Game) -> Puzzle:
     return Puzzle(name=name or where, text=text, state=state, solutions=frozenset(solutions))
 
 
-def _moves(game: Game, state: Any, operands: str | None) -> set[int] | None:
-    """The moves that an operation names."""
-    if operands is None:
+def _moves(game: Game, state: Any, operations: Mapping[str, str], name: str) -> set[int] | None:
+    """The moves that an operation names; None: it is missing."""
+    if name not in operations:
         return None
-    words = re.findall(r"[^\s,!?]*\w[^\s,!?]*", operands)  # not a sign alone
-    return {game.text_to_action(state, word) for word in words}
+    words = re.findall(r"[^\s,!?]*\w[^\s,!?]*", operations[name])  # not a sign alone
+    moves = set[int]()
+    try:
+        moves = {game.text_to_action(state, word) for word in words}
+    except InvalidTextError:
+        if re.search(r"[^\W\d_]", operations[name]):
+            raise
+    if not moves:  # `bm #2`, a number of moves up to mate
+        raise InvalidTextError(f"{name} must name moves, got {operations[name][:40]!r}")
+    return moves

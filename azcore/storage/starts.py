@@ -42,7 +42,7 @@ from azcore.storage.game_record import require_start
 from azcore.storage.positions import INITIAL, UNREADABLE, position_lines, read_position
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import own_starts
-from azcore.storage.transcripts import as_far_as_read, formats_by_suffix, read_transcripts
+from azcore.storage.transcripts import formats_by_suffix, read_transcripts
 
 RECORDS = ".azg"
 
@@ -235,12 +235,11 @@ def games_of(
             yield f"{path}, game {number}", record.start, record.actions.tolist()
         return
     for number, found in enumerate(read_transcripts(path, game), 1):
-        try:
-            transcript = as_far_as_read(found)
-        except TranscriptError as error:
-            left_out.append(error)
-        else:
-            yield f"{path}, game {number}", transcript.start_text, transcript.actions
+        if isinstance(found, TranscriptError) and found.before is None:
+            left_out.append(found)
+            continue
+        transcript = found.before if isinstance(found, TranscriptError) else found
+        yield f"{path}, game {number}", transcript.start_text, transcript.actions
 
 
 class _Reader:

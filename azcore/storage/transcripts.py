@@ -150,29 +150,38 @@ def write_transcript(path: Path, form: TranscriptFormat, transcript: Transcript)
         raise GameFileError(f"{path}: could not write a transcript: {why}") from error
 
 
-def read_transcripts(
-    path: Path, game: Game, progress: Callable[[int], None] = lambda read: None
+def read_transcripts(path: Path, game: Game) -> Iterator[Transcript | TranscriptError]:
+    """The games of a file in the format of its suffix; see `read_games`.
+
+    Raises:
+        GameError: there is no such format, or its library is not installed.
+        GameFileError: the file cannot be read.
+    """
+    return read_games(path, format_of_path(game, path, by_others=True))
+
+
+def read_games(
+    path: Path, form: TranscriptFormat, progress: Callable[[int], None] = lambda read: None
 ) -> Iterator[Transcript | TranscriptError]:
     """The games of a file one after another, with an error in place of each unreadable one.
 
     The file may be of any length: one game at a time is in memory.
 
     Args:
-        path: its suffix determines the format.
-        game: the game that was played.
+        path: the file.
+        form: its format.
         progress: called with the bytes read so far, for each game.
 
     Raises:
-        GameError: there is no such format, or its library is not installed.
+        GameError: the format's library is not installed.
         GameFileError: the file cannot be read.
     """
-    form = format_of_path(game, path, by_others=True)
     number = 0
     try:
         if path.exists() and not path.is_file():  # reading a pipe could block
             raise GameFileError(f"{path}: could not read transcripts: not a regular file")
         with path.open("rb") as file:
-            encoding = encoding_of(file.read(_PIECE), form)
+            encoding = _encoding_of(file.read(_PIECE), form)
             file.seek(0)
             errors = "surrogateescape" if encoding == UTF_8 else "replace"
             text = io.TextIOWrapper(file, encoding, errors)
@@ -186,29 +195,6 @@ def read_transcripts(
         raise GameFileError(f"{path}: could not read transcripts: {why}") from error
     if number == 0:
         yield TranscriptError(f"{path} holds no game", "no game in the file")
-
-
-def as_far_as_read(found: Transcript | TranscriptError) -> Transcript:
-    """A game, or its part before the first fault.
-
-    Raises:
-        TranscriptError: no part of it can be read.
-    """
-    if not isinstance(found, TranscriptError):
-        return found
-    if found.before is None:
-        raise found
-    before: Transcript = found.before
-    return before
-
-
-def encoding_of(head: bytes, form: TranscriptFormat) -> str:
-    """The encoding of a file, from its byte order mark or declaration; UTF-8 by default."""
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    if b"\0" in head[:2]:  # a sign of UTF-16 without a mark
-        return "utf-16-be" if head[0] == 0 else "utf-16-le"
-    return form.declared(head) or UTF_8
 
 
 def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | TranscriptError:
@@ -230,6 +216,15 @@ def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | Tra
     if isinstance(first, TranscriptError):
         reason, before = first.reason, first.before
     return TranscriptError(f"{where}: {first}", reason, before)
+
+
+def _encoding_of(head: bytes, form: TranscriptFormat) -> str:
+    """The encoding of a file, from its byte order mark or declaration; UTF-8 by default."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if b"\0" in head[:2]:  # a sign of UTF-16 without a mark
+        return "utf-16-be" if head[0] == 0 else "utf-16-le"
+    return form.declared(head) or UTF_8
 
 
 def _readings(text: str, form: TranscriptFormat) -> Iterator[tuple[str, bool]]:

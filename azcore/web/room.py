@@ -19,7 +19,7 @@ from azcore.game import Game, Transcript
 from azcore.game.contract import require_legal
 from azcore.search.settings import SearchSettings
 from azcore.storage.positions import UNREADABLE, read_position
-from azcore.storage.transcripts import as_far_as_read, conceded, format_named, formats_of
+from azcore.storage.transcripts import conceded, format_named, formats_of
 from azcore.web import view
 from azcore.web.levels import (
     DRAWN,
@@ -644,8 +644,8 @@ def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
             try:
                 found = form.read(text)
             except TranscriptError as error:
-                found, fault = as_far_as_read(error), error
-                if not found.actions:
+                found, fault = error.before, error
+                if found is None or not found.actions:
                     raise
             return _line(game, found.start_text, found.actions), fault
         except AzcoreError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from azcore.errors import InvalidTextError, TranscriptError
 from azcore.game import Game, GameText, MainLine, Transcript, TranscriptFormat, result_of
+from azcore.game.transcript import dated
 
 from . import rules
 from .notation import (
@@ -107,21 +108,18 @@ def write_pgn(game: Game, transcript: Transcript) -> str:
     """
     start = transcript.start_text
     state = game.initial_state() if start is None else game.state_from_text(start)
+    first, second = (player or "?" for player in transcript.players)
     headers = {
         "Event": "?",
         "Site": "?",
         "Date": "????.??.??",
         "Round": "?",
-        **{
-            name: player or "?"
-            for name, player in zip(PGN_PLAYERS, transcript.players, strict=True)
-        },
+        "White": first,
+        "Black": second,
         "Result": "*",
     }
     for name, value in transcript.headers.items():
-        if name == "date" and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII):
-            value = value.replace("-", ".")
-        headers[PGN_HEADERS[name]] = value
+        headers[PGN_HEADERS[name]] = dated(name, value, "-", ".")
     if start is not None:
         headers |= {"SetUp": "1", "FEN": state_to_text(state)}
     words: list[str] = []
@@ -260,16 +258,13 @@ def read_pgn(game: Game, text: str) -> Transcript:
         )
     known = {key: "" if value in UNKNOWN else value for key, value in headers.items()}
     first, second = (known.get(name.lower(), "") for name in PGN_PLAYERS)
-    found = {name: known.get(key.lower(), "") for name, key in PGN_HEADERS.items()}
-    if re.fullmatch(r"\d{4}\.\d\d\.\d\d", found["date"], re.ASCII):
-        found["date"] = found["date"].replace(".", "-")
     stated = SPELLED.get("".join(headers.get("result", "").split()), "*")
     result = (result or "*") if stated == "*" else stated
     first_rating, second_rating = (_rating(headers.get(name.lower(), "")) for name in PGN_RATINGS)
     return line.transcript(
         players=(first, second),
         result=None if result == "*" else result,
-        headers=found,
+        headers={n: dated(n, known.get(k.lower(), ""), ".", "-") for n, k in PGN_HEADERS.items()},
         outcome=OUTCOMES.get(result),
         ratings=(first_rating, second_rating),
         off_the_board=_off_the_board(headers.get("termination", "")),

@@ -11,6 +11,7 @@ import numpy as np
 
 from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
 from azcore.game import Game, GameText, MainLine, Transcript, TranscriptFormat, result_of
+from azcore.game.transcript import dated
 
 from . import notation, rules, transcripts
 
@@ -72,7 +73,7 @@ def write_csa(game: Game, transcript: Transcript) -> str:
     for key, name in zip(_PLAYERS, transcript.players, strict=True):
         lines += [f"{key}{name}"] if name else []
     for name, value in transcript.headers.items():
-        lines.append(f"{_HEADERS[name]}{transcripts.slashed(name, value)}")
+        lines.append(f"{_HEADERS[name]}{dated(name, value, '-', '/')}")
     lines += ["PI", "+"] if line.start_text is None else _board(notation.position_of(line.state))
     state = line.state
     for action, comment in zip(transcript.actions, transcript.comments, strict=True):
@@ -165,14 +166,15 @@ def read_csa(game: Game, text: str) -> Transcript:
                 line.ignored.add("a word that is not a move")
     if line is None:
         raise InvalidTextError(f"shogi: not a CSA game: no PI and + in {text[:30]!r}")
+    first, second = (rate.search(text) for rate in _RATES)
     if end not in ("", *_OUTCOMES):
         line.ignored.add("an end that CSA does not have")
     return line.transcript(
         players=(headers.get(_PLAYERS[0], ""), headers.get(_PLAYERS[1], "")),
         result=end if end in _OUTCOMES and end != "%CHUDAN" else None,
-        headers={n: transcripts.dashed(n, headers.get(key, "")) for n, key in _HEADERS.items()},
+        headers={n: dated(n, headers.get(key, ""), "/", "-") for n, key in _HEADERS.items()},
         outcome=_FOULS.get(end, transcripts.seat_0(line, _OUTCOMES.get(end))),
-        ratings=(_rate(_RATES[0], text), _rate(_RATES[1], text)),
+        ratings=(first and float(first[1]), second and float(second[1])),
         off_the_board=transcripts.OFF_THE_BOARD.get(end, ""),
     )
 
@@ -192,11 +194,6 @@ def _play(line: MainLine, word: str) -> None:
         )
 
     line.play(action)
-
-
-def _rate(pattern: re.Pattern[str], text: str) -> float | None:
-    found = pattern.search(text)
-    return None if found is None else float(found[1])
 
 
 def _csa_start(lines: Sequence[str], player: str) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError, TranscriptError
 from azcore.game import Game, Transcript, TranscriptFormat, result_of
+from azcore.game.transcript import dated
 
 from . import notation, rules, transcripts
 from .transcripts import Move
@@ -91,7 +92,7 @@ def write_kif(game: Game, transcript: Transcript) -> str:
     line = transcripts.main_line(game, "KIF", transcript.start_text)
     state, previous = line.state, ""
     lines = [
-        f"{_HEADERS[name]}：{transcripts.slashed(name, value)}"
+        f"{_HEADERS[name]}：{dated(name, value, '-', '/')}"
         for name, value in transcript.headers.items()
     ]
     lines += ["手合割：平手"] if line.start_text is None else _board(notation.position_of(state))
@@ -146,18 +147,16 @@ def _kif_end(game: Game, state: Any) -> tuple[str, str]:
     """KIF's word for how the game ended, and its words for the result."""
     if not game.is_terminal(state):
         return "中断", "中断"
-    ending = game.termination(state)
-    if ending == "fourfold repetition":
-        return "千日手", "千日手"
-    if ending == "move limit":
-        return "最大手数", "持将棋"  # a draw; programs know this word
-    winner = _PLAYERS[game.outcome(state) < 0]
-    if ending == "entering king":
-        return "入玉勝ち", f"{winner}の入玉勝ち"
+    ending, winner = game.termination(state), _PLAYERS[game.outcome(state) < 0]
     if ending == "perpetual check":
         wins = (game.outcome(state) > 0) == (game.current_player(state) == rules.BLACK)
         return "反則勝ち" if wins else "反則負け", f"{winner}の反則勝ち"
-    return "詰み", f"{winner}の勝ち"
+    words = {
+        "fourfold repetition": ("千日手", "千日手"),
+        "move limit": ("最大手数", "持将棋"),  # a draw; programs know this word
+        "entering king": ("入玉勝ち", f"{winner}の入玉勝ち"),
+    }
+    return words.get(ending, ("詰み", f"{winner}の勝ち"))
 
 
 def read_kif(game: Game, text: str) -> Transcript:
@@ -201,7 +200,7 @@ def read_kif(game: Game, text: str) -> Transcript:
             headers.get("後手", headers.get("上手", "")),  # with a handicap, where White begins
         ),
         result=None if end in _UNFINISHED else end,
-        headers={n: transcripts.dashed(n, headers.get(key, "")) for n, key in _HEADERS.items()},
+        headers={n: dated(n, headers.get(key, ""), "/", "-") for n, key in _HEADERS.items()},
         outcome=outcome,
         off_the_board=transcripts.OFF_THE_BOARD.get(end, ""),
     )

@@ -7,7 +7,6 @@ skipped. Squares are two digits, file and rank: 77 is 7g in USI.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -24,7 +23,6 @@ OFF_THE_BOARD = {
 }
 NO_START = "a start that cannot be read"
 UNREADABLE = "a move that cannot be read"
-BYTE_ORDER_MARK = "\ufeff"  # some editors write it first
 _RANKS = str.maketrans("abcdefghi", "123456789")
 
 
@@ -90,20 +88,15 @@ def main_line(game: Game, form: str, start: str | None) -> MainLine:
         TranscriptError: the rules refuse the start.
     """
     try:
-        return MainLine(game, form, None if is_usual(start) else start)
+        return MainLine(game, form, None if start in ("startpos", notation.START) else start)
     except AzcoreError as error:
         why = str(error).removeprefix(f"{game.name}: ")
         raise TranscriptError(f"shogi: the game's start: {why}", NO_START) from error
 
 
-def is_usual(start: str | None) -> bool:
-    return start in (None, "startpos", notation.START)
-
-
 def lines_of(text: str) -> list[str]:
     """Lines as in both formats; Python's other line separators stay in the text."""
-    text = text.removeprefix(BYTE_ORDER_MARK)
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def comment_lines(mark: str, comment: str) -> list[str]:
@@ -115,15 +108,3 @@ def seat_0(line: MainLine, outcome: int | None) -> int | None:
     if outcome is None:
         return None
     return outcome if line.game.current_player(line.state) == rules.BLACK else -outcome
-
-
-def slashed(header: str, value: str) -> str:
-    """A header's value, with a date in the form of Japanese transcripts, 2026/01/31."""
-    whole = header == "date" and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)
-    return value.replace("-", "/") if whole else value
-
-
-def dashed(header: str, value: str) -> str:
-    """The inverse of `slashed`."""
-    whole = header == "date" and re.fullmatch(r"\d{4}/\d\d/\d\d", value.strip(), re.ASCII)
-    return value.replace("/", "-") if whole else value

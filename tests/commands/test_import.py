@@ -90,7 +90,7 @@ def test_many_games_of_one_file_and_the_reasons_why_some_are_left_out(
         "fewer than 10 plies": 4,
         "no result": 1,
         "a move that is not legal": 1,
-        "moves after the end": 1,
+        "moves after the end (checkmate)": 1,
         "a handicap or another start": 1,
         "variant Atomic": 1,
         "an unclosed {": 1,

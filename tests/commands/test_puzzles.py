@@ -56,7 +56,6 @@ MATE = "6k1/5ppp/8/8/8/8/8/R3K3 w Q -"
     [
         (f'{MATE} bm Ra8#; dm 1; id "back rank";', "a1a8", "back rank"),
         (f'{MATE} acd 4; hmvc 3; fmvn 20; bm Ra8#!; pv Ra8#; id "R\xe9ti; 2";', "a1a8", "Réti; 2"),
-        (f"{MATE} am Ke2; bm Ra8, Kd2", "a1a8 e1d2", None),
         (f"{MATE} bm Ke2 Ra8; am Ke2;", "a1a8", None),
         (f"position fen {MATE} 0 0 bm Ra8;", "a1a8", None),
         (f'"{MATE}" bm Ra8; id "x";', "a1a8", "x"),

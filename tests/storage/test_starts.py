@@ -204,7 +204,6 @@ def test_a_folder_is_its_files(chess: Game, tmp_path: Path) -> None:
         ("x.epd", "6k1/5ppp/8/8/8/8/8/R3K3 w Q - acd 4; bm Ra8#;\nno position", "1 position (1"),
         ("x.epd", '"4k3/8/8/8/8/8/8/4K2R w - - 0 0"\n', "1 position"),
         ("x.epd", "position startpos moves e2e4\nfen 4k3/8/8/8/8/8/8/4K2R w - -", "2 positions"),
-        ("x.epd", "bqnbnrkr/8/8/8/8/8/8/BQNBNRKR w KQkq - 0 1\nstartpos\n", "1 position (1 left"),
         ("x.pgn", "1. e4 e5 2. Nf3 Nc6 3. Ke5 *\n1. d4 d5 2. c4 *", "2 games"),
         ("x.pgn", "1. e4 *\n1. d4 d5 2. c4 (*", "1 game (1 left out"),
     ],
