@@ -134,7 +134,9 @@ class Hyperparameters(Callback):
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
-                logger.hparams.update(self._settings)  # Lightning saves hparams.yaml before it trains
+                logger.hparams.update(
+                    self._settings
+                )  # Lightning saves hparams.yaml before it trains
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         for logger in trainer.loggers:
