@@ -39,3 +39,14 @@ def test_constraints_are_exact_and_within_the_ranges() -> None:
         if requirement.name != "azcore" and requirement.name in pinned:
             assert requirement.specifier.contains(pinned[requirement.name]), requirement
     assert pinned["lightning"] not in MALICIOUS["lightning"]
+
+
+def test_extras_are_quoted_wherever_a_reader_copies_them() -> None:
+    """zsh takes brackets for a pattern of file names."""
+    folders = ("azcore", "benchmarks", "conf", "docs", "examples", "games")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.*")]
+    texts = [path for path in (*files, *ROOT.glob("*.*")) if path.suffix in (".md", ".py", ".yaml")]
+    bare = re.compile(r"""pip install (?:-\S+ )*[^\s'"]*\[""")
+    found = [path for path in texts if bare.search(path.read_text(encoding="utf-8"))]
+    assert len(texts) > 300
+    assert found == []

@@ -31,6 +31,17 @@ WORDS = [
     ("gate.threshold=0.6", "algorithm=alphagozero"),
     ("sprt.elo1=20", "gate.enabled=true gate.sprt=true"),
     ("supervised.games=[a.azg]", "algorithm=supervised"),
+    ("puct.c_spread=0.5", "search=puct"),
+    ("puct.first_play_by_mass=true", "web=true"),
+    ("puct.c_spread_prior=0.1", "search=puct puct.c_spread=0.5"),
+    ("puct.c_spread_visits=1", "search=puct puct.c_spread=0.5"),
+    ("puct.virtual_loss=1", "search=puct search.leaves_per_tree=4"),
+    ("puct.virtual_loss_is_loss=false", "web=true"),
+    ("learner.sync_batch_norm=false", "trainer.devices=2"),
+    ("arena.start_plies=[4]", "arena.starts=[games.sgf]"),
+    ("backend.wait=30", "backend=ray"),
+    ("export.format=sgf", "export.per_generation=1"),
+    ("web.port=9000", "web=true"),
     ("learner.auxiliary_weights.soft_policy=2", "network.auxiliary.soft_policy=true"),
 ]
 
@@ -48,6 +59,10 @@ def test_a_setting_without_effect_is_refused(word: str, with_it: str) -> None:
     [
         ["learner.milestones=[0.2]", "learner.schedule=cosine"],
         ["arena.games=4", "arena.every_generations=null"],
+        ["backend.restarts=1", "backend=inline"],
+        ["selfplay.opening_plies=4", "algorithm=supervised"],
+        ["puct.c_init=2", "arena.every_generations=null"],
+        ["puct.reuse_limit=1.5", "puct.reuse_subtree=false"],
         ["learner.auxiliary_weights.score=2", "network=dual_res"],
         ["learner.auxiliary_weights.score=2", "network.auxiliary.score=false"],
     ],
@@ -56,6 +71,16 @@ def test_what_another_word_switches_off_is_refused(words: list[str]) -> None:
     settings_for(["game=go", words[0]], {})
     with pytest.raises(SettingError, match="changes something only with"):
         settings_for(["game=go", *words], {})
+
+
+def test_what_another_word_of_puct_switches_off_is_refused() -> None:
+    for words in (
+        ["selfplay.temperature_plies=4", "selfplay.temperature_half_life=3"],
+        ["search.dirichlet_alpha=0.1", "search.dirichlet_fraction=0"],
+    ):
+        settings_for(["game=go", "search=puct", words[0]], {})
+        with pytest.raises(SettingError, match="changes something only with"):
+            settings_for(["game=go", "search=puct", *words], {})
 
 
 def test_switches_themselves_and_groups_pass() -> None:

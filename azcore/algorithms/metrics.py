@@ -131,10 +131,16 @@ class Hyperparameters(Callback):
             for key, value in settings.items()
         }
 
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        for logger in trainer.loggers:
+            if isinstance(logger, TensorBoardLogger):
+                logger.hparams.update(
+                    self._settings
+                )  # Lightning saves hparams.yaml before it trains
+
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
-                logger.hparams.update(self._settings)  # for hparams.yaml
                 # Lightning would also write a rating, which is still unknown.
                 parts = hparams(self._settings, {RATING: 0.0})  # type: ignore[no-untyped-call]
                 for part in parts:

@@ -35,6 +35,14 @@ def _learns(target: str) -> Condition:
     )
 
 
+def _by_puct(settings: Settings) -> bool:
+    return "gumbel" not in settings["search"]
+
+
+def _beside(settings: Settings) -> bool:
+    return bool(settings["web"]["beside"])  # its engine searches by PUCT
+
+
 # Equal to those of `azcore.storage.targets`, as a test checks: that file imports the compiler.
 TARGETS = ("ownership", "score", "material", "reply", "soft_policy", "later_values", "plies_left")
 CONDITIONS = (
@@ -46,8 +54,13 @@ CONDITIONS = (
             "selfplay.final_temperature",
             "selfplay.temperatures",
         ),
-        lambda s: "gumbel" not in s["search"],
+        _by_puct,
         "search=puct: a Gumbel search already chooses its move",
+    ),
+    Condition(
+        ("selfplay.temperature_plies",),
+        lambda s: s["selfplay"]["temperature_half_life"] is None,
+        "selfplay.temperature_half_life=null, which has no such step otherwise",
     ),
     Condition(
         (
@@ -81,6 +94,34 @@ CONDITIONS = (
         "selfplay.decided_value",
     ),
     Condition(
+        ("search.dirichlet_alpha",),
+        lambda s: s["search"].get("dirichlet_fraction") != 0,
+        "search.dirichlet_fraction above 0",
+    ),
+    Condition(
+        ("puct",),
+        lambda s: _by_puct(s) or _beside(s) or s["arena"]["every_generations"] is not None,
+        "search=puct, with ratings (arena.every_generations), or with web=true",
+    ),
+    Condition(  # of these the player `search` of ratings has the papers' values
+        ("puct.c_spread", "puct.first_play_by_mass"),
+        lambda s: _by_puct(s) or _beside(s),
+        "search=puct, or with web=true",
+    ),
+    Condition(
+        ("puct.c_spread_prior", "puct.c_spread_visits"),
+        lambda s: s["puct"]["c_spread"] != 0 and (_by_puct(s) or _beside(s)),
+        "puct.c_spread above 0 and search=puct",
+    ),
+    Condition(
+        ("puct.virtual_loss", "puct.virtual_loss_is_loss"),
+        lambda s: s["search"].get("leaves_per_tree", 1) > 1 or _beside(s),
+        "search=puct search.leaves_per_tree above 1, or with web=true",
+    ),
+    Condition(
+        ("puct.reuse_limit",), lambda s: bool(s["puct"]["reuse_subtree"]), "puct.reuse_subtree=true"
+    ),
+    Condition(
         ("selfplay.start_plies",), lambda s: bool(s["selfplay"]["starts"]), "selfplay.starts"
     ),
     Condition(
@@ -97,6 +138,11 @@ CONDITIONS = (
         ("learner.cosine_end",),
         lambda s: s["learner"]["schedule"] == "cosine",
         "learner.schedule=cosine",
+    ),
+    Condition(
+        ("learner.sync_batch_norm",),
+        lambda s: s["trainer"]["devices"] * s["trainer"]["num_nodes"] > 1,
+        "trainer.devices or trainer.num_nodes above 1",
     ),
     *map(_learns, TARGETS),
     Condition(
@@ -116,11 +162,30 @@ CONDITIONS = (
         "arena.every_generations, as there are no ratings without it",
         but=("arena.every_generations",),
     ),
+    Condition(("arena.start_plies",), lambda s: bool(s["arena"]["starts"]), "arena.starts"),
+    Condition(("backend.wait",), lambda s: s["backend"]["name"] == "ray", "backend=ray"),
+    Condition(
+        ("backend.restarts",),
+        lambda s: s["backend"]["name"] != "inline",
+        "backend=process, or with backend=ray",
+    ),
+    Condition(
+        ("export.format",),
+        lambda s: s["export"]["per_generation"] != 0,
+        "export.per_generation above 0",
+    ),
+    Condition(("web",), _beside, "web=true", but=("web.beside",)),
     Condition(
         ("supervised",),
         lambda s: bool(s["supervised"]["enabled"]),
         "algorithm=supervised",
         but=("supervised.enabled",),
+    ),
+    Condition(
+        ("selfplay",),
+        lambda s: not s["supervised"]["enabled"],
+        "an algorithm with self-play",
+        but=("selfplay.workers",),  # which also play the matches
     ),
 )
 

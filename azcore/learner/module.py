@@ -198,14 +198,18 @@ class LearnerModule(LightningModule):
             checkpoint["state_dict"] = self.average.state_dict(prefix="network.")
             checkpoint[_LATEST] = self.network.state_dict()
 
-    def save_weights(self, path: Path | str, network: nn.Module, step: int) -> None:
+    def save_weights(
+        self, path: Path | str, network: nn.Module | None = None, step: int | None = None
+    ) -> None:
         """Write a checkpoint of weights alone, which suffices to play.
 
         Args:
             path: the checkpoint's path.
-            network: a network with the structure of this module's.
-            step: number of its optimizer steps.
+            network: a network with the structure of this module's; None: `playing`.
+            step: number of its optimizer steps; None: those of the trainer, 0 without one.
         """
+        network = self.playing if network is None else network
+        step = self.global_step if step is None else step
         weights = {
             "state_dict": network.state_dict(prefix="network."),
             "global_step": step,

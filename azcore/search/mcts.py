@@ -30,7 +30,18 @@ from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
 from azcore.game.exhaustive_search import nothing_decided
 from azcore.game.positions import Paths, make_positions
-from azcore.search import backups, gumbel, puct, results, roots, walks
+from azcore.search import (
+    backups,
+    gumbel,
+    proofs,
+    puct,
+    results,
+    roots,
+    softmax,
+    transpositions,
+    tree,
+    walks,
+)
 from azcore.search.evaluators import Evaluator
 from azcore.search.forced_wins import ForcedWins
 from azcore.search.memory import make_trees
@@ -42,6 +53,7 @@ from azcore.settings import require
 
 # (row, K) -> float32 [K], noise of that root: Dirichlet with PUCT, standard Gumbel with Gumbel
 Noise = Callable[[int, int], FloatArray]
+KERNELS = (backups, gumbel, proofs, puct, results, roots, softmax, transpositions, tree, walks)
 
 
 class Search:
@@ -70,7 +82,7 @@ class Search:
             f"false for {game.name}, which states no position_key",
             settings.transpositions,
         )
-        refuse_patches(puct, gumbel, results, roots, walks, backups)
+        refuse_patches(*KERNELS)
         self.game = game
         self.settings = settings
         self.num_trees = num_trees

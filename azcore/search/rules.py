@@ -19,7 +19,12 @@ from azcore.search.settings import RULES
 
 # Q(s, a), P(s, a), N(s, a), N(s), C(s) and whether s is the root, as `puct.exploration` passes them
 SIGNATURE = "float64(float64, float64, float64, float64, float64, boolean)"
-OURS = ("azcore", "numba", "typing")  # packages whose functions the kernels' modules import
+OURS = (
+    "azcore",
+    "dataclasses",
+    "numba",
+    "typing",
+)  # packages whose functions the kernels' modules import
 
 
 def formula_named(name: str) -> Callable[..., float]:
@@ -52,7 +57,7 @@ def refuse_patches(*modules: ModuleType) -> None:
         for name, value in vars(module).items():
             if isinstance(value, FunctionType) and value.__module__.partition(".")[0] not in OURS:
                 raise SettingError(
-                    f"{module.__name__}.{name} must be azcore's own, since numba compiles searches "
-                    f"from its files, got {value.__module__}.{value.__qualname__}; puct.rule names "
-                    f"a formula in {RULES}"
+                    f"{module.__name__}.{name} must be azcore's own, since numba compiles search "
+                    f"and self-play from its files, got {value.__module__}.{value.__qualname__}; "
+                    f"puct.rule names a formula in {RULES}"
                 )

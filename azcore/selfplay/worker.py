@@ -23,8 +23,9 @@ from azcore.game.positions import only_roots
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
 from azcore.search.memory import bytes_needed
+from azcore.search.rules import refuse_patches
 from azcore.search.settings import SearchSettings
-from azcore.selfplay import moves
+from azcore.selfplay import moves, resignation, schedule, surprise
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker_state import IN_PLAY, are_whole, restored, text_of
 from azcore.storage.game_record import NAMED, PLY, GameRecord
@@ -76,6 +77,9 @@ class Worker:
         evaluator: evaluates leaves; this worker's own.
         record_surprise: whether records store how much each search surprised the network.
         starts: what games begin from, of `variant`; None: the initial position.
+
+    Raises:
+        SettingError: as `Search` raises it; likewise for functions of this package.
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class Worker:
         record_surprise: bool,
         starts: Starts | None = None,
     ) -> None:
+        refuse_patches(moves, resignation, schedule, surprise)
         self.game = variant
         self.settings = settings
         self.statistics = WorkerStatistics()

@@ -95,7 +95,7 @@ def library() -> Any:
         import cshogi
     except ImportError as error:
         raise GameError(
-            "shogi: the plain form needs the library cshogi: pip install azcore[shogi] "
+            "shogi: the plain form needs the library cshogi: pip install 'azcore[shogi]' "
             "(not on Python 3.12, where it needs an old NumPy)"
         ) from error
     return cshogi

@@ -242,3 +242,4 @@ def test_the_event_file(tiny: Callable[..., dict[str, Any]], tmp_path: Path) -> 
     assert "_hparams_/session_start_info" in events.PluginTagToContent("hparams")
     kept = events.PluginTagToContent("hparams")["_hparams_/session_start_info"]
     assert b"search.num_simulations" in kept
+    assert "search.num_simulations" in (run.logs / "hparams.yaml").read_text()

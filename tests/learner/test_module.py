@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -242,3 +243,15 @@ def test_a_resumed_run_may_change_its_rates() -> None:
         scheduler.step()
         rates.append(optimizer.param_groups[0]["lr"])
     assert rates == [0.4] * 4 + [0.3] * 2
+
+
+def test_weights_are_saved_to_a_path_given_as_text(tmp_path: Path) -> None:
+    """Without more arguments, those that play."""
+    learner = module(nn.Linear(2, 1), weight_averaging=0.9)
+    learner.save_weights(str(tmp_path / "x.ckpt"))
+    saved = torch.load(tmp_path / "x.ckpt", weights_only=True)
+    assert saved["global_step"] == 0
+    played = learner.playing.state_dict(prefix="network.")
+    assert {name: weights.tolist() for name, weights in saved["state_dict"].items()} == {
+        name: weights.tolist() for name, weights in played.items()
+    }

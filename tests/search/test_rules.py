@@ -8,19 +8,22 @@ import os
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import azcore
 from azcore.errors import SettingError
-from azcore.search import puct, rules
+from azcore.search import puct, rules, softmax, tree
 from azcore.search.inspection import node_at
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchResult
 from azcore.search.settings import search_settings as settings_from
+from azcore.selfplay import moves, schedule
 from reference_mcts import HashEvaluator
 from search_kit import gumbel, search_settings
+from selfplay_kit import played
 
 GAME = azcore.make("tic_tac_toe")
 UNKNOWN = "^puct.rule must be one of even_root, of_text, plain, got 'other'$"
@@ -113,3 +116,15 @@ def test_what_cannot_be_obeyed_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(puct, "exploration", plain)
     with pytest.raises(SettingError, match=r"^azcore.search.puct.exploration must be azcore's own"):
         searched()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(tree, "bonus"), (softmax, "softmax"), (moves, "choose_and_record"), (schedule, "drawn")],
+)
+def test_code_that_is_compiled_is_not_replaced_in_silence(
+    module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, plain)
+    with pytest.raises(SettingError, match=rf"\.{name} must be azcore's own"):
+        played(GAME, 1)

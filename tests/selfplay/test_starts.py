@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 import torch
 
 import azcore
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError, GameFileError, InvalidTextError, SettingError
 from azcore.game import Game, Transcript
@@ -382,6 +384,12 @@ def test_a_share_of_starts_is_one(share: float) -> None:
     told = r"selfplay\.start_share must be a share above 0, at most 1"
     with pytest.raises(SettingError, match=told):
         selfplay_settings(start_share=share)
+
+
+def test_a_share_without_starts_is_refused(compose: Callable[..., dict[str, Any]]) -> None:
+    config = compose("game=tic_tac_toe", "selfplay.start_share=0.5")
+    with pytest.raises(SettingError, match=r"start_share must be 1 without selfplay\.starts"):
+        settings_from(config, RunSettings).selfplay_starts()
 
 
 def test_a_share_of_the_games_begins_from_starts(tmp_path: Path) -> None:

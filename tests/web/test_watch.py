@@ -57,6 +57,14 @@ def runs_fixture(tmp_path_factory: Any) -> Path:
     return folder
 
 
+ONE_POINT = """import('/static/chart.js').then(it => {
+  const host = document.createElement('div')
+  const curve = { label: 'one', colour: 'red', points: [[30, 1]] }
+  it.draw(host, { title: 'loss', unit: '', xName: 'step', fromZero: true, curves: [curve] })
+  return [...host.querySelectorAll('text.soft')].map(text => text.textContent).filter(Boolean)
+})"""  # the marks of its axes
+
+
 def write(run: Path, generations: int) -> None:
     with (run / "metrics.csv").open("w", newline="") as file:
         table = csv.DictWriter(file, METRICS)
@@ -306,6 +314,7 @@ def test_a_run_that_goes_on_in_a_browser(place: str, runs: Path, width: int) -> 
         page.mouse.move(0, 0)
         times = "import('/static/chart.js').then(it => [-3700, 0.31, 59.9, 95, 3700].map(it.time))"
         assert page.evaluate(times) == ["−3.7k s", "0.31 s", "59 s", "1:35 min", "1:01 h"]
+        assert page.evaluate(ONE_POINT) == ["0", "0.25", "0.5", "0.75", "1", "0", "15", "30"]
         page.locator("[data-run=true]").check()
         page.locator("[data-chart=rating] svg").wait_for()
         page.check("input[value=evaluations]")

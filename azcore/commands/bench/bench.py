@@ -158,10 +158,12 @@ class Progress:
 def _title(settings: LearningSettings, options: BenchSettings, header: Mapping[str, Any]) -> str:
     game = settings.game
     facts = ", ".join(f"{name} {value}" for name, value in game.settings.items())
+    where = f"{game.name} ({facts}); {header['cpu']}, {header['cores']} cores, {header['device']}"
+    if set(options.rows) == {"plan"}:  # it has the run's own sizes
+        return where
     games = f"{options.num_games} games on {settings.selfplay.workers} threads"
     return (
-        f"{game.name} ({facts}); {header['cpu']}, {header['cores']} cores, {header['device']}; "
-        f"network of {options.channels} channels x {options.blocks} blocks in "
+        f"{where}; network of {options.channels} channels x {options.blocks} blocks in "
         f"{header['precision']} on {header['backend']}, {games}, "
         f"{settings.search.num_simulations} simulations a move"
     )

@@ -79,6 +79,7 @@ def test_a_plan_answers_in_its_time_though_no_game_has_ended(azcore: CommandLine
     status, told, _ = azcore("bench", "bench.rows=[plan]", *words)
     assert status == 0
     assert "at most, without the learner: 0 of 4 games ended in 0.01 s" in told
+    assert "128 games" not in told  # bench's own sizes, which a plan does not have
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from material_kit import assert_material_agrees
 from .compare import compare_games
 
 needs_cshogi = pytest.mark.skipif(
-    find_spec("cshogi") is None, reason="cshogi is not installed: pip install azcore[shogi]"
+    find_spec("cshogi") is None, reason="cshogi is not installed: pip install 'azcore[shogi]'"
 )
 
 START = "startpos"
