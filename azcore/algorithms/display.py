@@ -264,7 +264,8 @@ class Heartbeat:
                 f"longest has {self.longest():,} plies, max_game_length is "
                 f"{self.max_game_length:,}"
             )
-            self._wait *= 2
+            while 0 < self._wait <= now - self._since:
+                self._wait *= 2
 
 
 def amount(done: float, total: float | None, unit: str) -> str:

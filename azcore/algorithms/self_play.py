@@ -202,7 +202,9 @@ def pool_of_run(
             measured(trial.evaluations_per_s)
     say(f"self-play {selfplay.num_games} games on {workers} threads{where}{rates}")
     if not members:
-        return actor_of(selfplay)
+        actor = actor_of(selfplay)
+        actor.compile(0)  # while the terminal shows that it waits; without a probe nothing has yet
+        return actor
     settings = replace(settings, selfplay=selfplay)
     servers = servers_of(settings, members)
     recipe = RecipeOfRun(settings, [server.address for server in servers])

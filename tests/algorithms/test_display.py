@@ -172,6 +172,10 @@ def test_a_line_says_when_no_game_ends_for_long(monkeypatch: pytest.MonkeyPatch)
     clock.now += 2
     heart.beat(0)  # of the next generation
     assert len(lines) == 2
+    clock.now += 100  # silent for long, as during compilation
+    heart.beat(0)
+    heart.beat(0)
+    assert len(lines) == 3
 
 
 @pytest.mark.parametrize("backend", ["inline", "process"])
