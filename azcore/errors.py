@@ -34,7 +34,6 @@ class TranscriptError(InvalidTextError):
     """A transcript that is not a game of these settings, or not one to learn from.
 
     Args:
-        sentence: as for any error.
         reason: a few words shared by errors of its kind, to count them by.
         before: a `Transcript` of the game up to the unreadable or illegal move; None: even its
             start is unreadable.

@@ -114,8 +114,6 @@ class AlphaGoZero(Algorithm):
         """Start the candidate's match: most visits, no noise (Methods "Evaluator").
 
         Args:
-            pl_module: the module that learns.
-            moment: the moment of the candidate's weights.
             waits: play it on this thread, with progress on the terminal, and use its result.
         """
         settings, gate, simulations = self._settings, self._settings.gate, self._num_simulations

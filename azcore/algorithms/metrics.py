@@ -119,11 +119,7 @@ CURVES = {
 
 
 class Hyperparameters(Callback):
-    """Logs the run's settings next to the curves, for example for TensorBoard's table of runs.
-
-    Args:
-        settings: the settings by name.
-    """
+    """Logs the run's settings next to the curves, for example for TensorBoard's table of runs."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = {
@@ -148,7 +144,6 @@ class GenerationMetrics(Callback):
 
     Args:
         run: the directory of metrics.csv and members.csv.
-        data: has the games to describe.
         algorithm: adds its own columns.
         terminal: prints a line per generation, and warnings.
     """
@@ -252,13 +247,7 @@ class GenerationMetrics(Callback):
 def rows_of_members(
     statistics: ActorStatistics, generation: int, step: int
 ) -> list[dict[str, Any]]:
-    """The rows of members.csv; none if self-play runs in threads.
-
-    Args:
-        statistics: a generation's statistics.
-        generation: its number.
-        step: the learner's.
-    """
+    """The rows of members.csv; none if self-play runs in threads."""
     seconds = statistics.seconds or 1.0
     return [
         {

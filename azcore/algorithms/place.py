@@ -73,11 +73,7 @@ def place_here(settings: TrainerSettings) -> Place:
 
 
 def _begun_by(name: str, found: ClusterEnvironment, place: Place) -> Place:
-    """The place that another program assigned to this process.
-
-    Raises:
-        SettingError: it started a different number of ranks.
-    """
+    """The place that another program assigned to this process."""
     require(
         found.world_size() == place.size,
         "trainer.devices x trainer.num_nodes",

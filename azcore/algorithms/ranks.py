@@ -59,12 +59,7 @@ _FAREWELL = 30.0  # seconds for the others to end after the last step
 
 
 class Ranks:
-    """Starts ranks, and connects this process to all of them.
-
-    Args:
-        place: the place of this process.
-        device_type: where ranks learn.
-    """
+    """Starts ranks, and connects this process to all of them."""
 
     def __init__(self, place: Place, device_type: str) -> None:
         self.place, self._device_type = place, device_type
@@ -202,8 +197,6 @@ class _Child:
     """A rank that this process started, and the thread that waits for its end.
 
     Args:
-        place: the rank's place.
-        device_type: where it learns.
         has_lost: called on that thread if the rank ends too early.
     """
 
@@ -313,11 +306,7 @@ def lightning_trainer(
     """The Trainer of a rank.
 
     Args:
-        settings: the run's settings.
-        learner: the run's learner, fitted to the machine.
-        place: the rank's place.
         callbacks: the callbacks in calling order.
-        checkpoints: reads and writes them.
         logger: False on all ranks but rank 0.
 
     Raises:
@@ -406,7 +395,6 @@ class Together(Callback):
     """The part of a step that all ranks share, before other callbacks.
 
     Args:
-        team: the ranks.
         time_share: on rank 0, the share of the run's time that has passed.
         threads: the number of threads of a rank that learns on a CPU.
     """

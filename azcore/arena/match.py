@@ -208,7 +208,6 @@ def play_match(
     """Play G games, calling each player for all of its games at once.
 
     Args:
-        game: the game to play.
         first: has seat 0 in even rows, seat 1 in odd ones.
         second: has the other seat; a different object from `first`, since both keep their trees.
         num_games: G, even.
@@ -266,8 +265,6 @@ def match_of(
     """A match whose games a function plays; the other arguments are those of `play_match`.
 
     Args:
-        game: the game to play.
-        names: the names of the players.
         play: plays two games from each of some openings, with a seed; its last argument is the
             number of games before them.
     """
@@ -382,10 +379,7 @@ def random_openings(
     Positions differ until the game seems to have no more; then they repeat in order.
 
     Args:
-        game: the game to play.
-        count: the number of openings.
         plies: number of random actions; from a book, which may have fewer, the most.
-        seed: the same seed repeats the openings.
         starts: where they begin; None: the initial position.
         book: draws actions by weight; None: uniformly random legal ones.
 

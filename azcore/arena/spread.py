@@ -40,7 +40,6 @@ class Contender:
     """What to build a player from, wherever it plays.
 
     Attributes:
-        name: the name in results.
         search: how it searches, and with how many simulations; None: it plays any legal action.
         weights: packed, see `Weights.packed`; None: no network, so all actions have equal priors.
         version: optimizer steps behind the weights.
@@ -73,8 +72,6 @@ class MatchPart(Job[Played]):
 
     Args:
         players: the first and the second, without weights.
-        openings: where games begin.
-        seed: the seed of the players.
     """
 
     players: tuple[Contender, Contender]
@@ -140,8 +137,6 @@ def play_spread(
     """Play a match of contenders; for other arguments see `play_in_parts`.
 
     Args:
-        slots: where to play.
-        game: the game to play.
         first: has seat 0 in even rows, seat 1 in odd ones.
         second: has the other seat.
 
@@ -188,8 +183,6 @@ def play_in_parts(
 
     Args:
         slots: where to play; each has one part of the match, as long as there are pairs.
-        game: the game to play.
-        names: the names of the players.
         part_of: makes the job of a part from its openings and a seed.
         weights: that every part needs.
         progress: called from time to time, on this thread, with the number of games that have

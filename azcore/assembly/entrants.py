@@ -95,7 +95,6 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
 
     Args:
         texts: as for `players_from`.
-        programs: the configuration's programs, by name.
 
     Raises:
         SettingError, CheckpointError: as `players_named`.
@@ -257,7 +256,6 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
 
     Args:
         texts: as for `players_from`.
-        programs: the programs of the configuration, by name.
 
     Raises:
         SettingError, CheckpointError: as `players_from`.
@@ -271,11 +269,7 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _network(settings: MatchSettings, saved: Saved) -> Player:
-    """A checkpoint as a player.
-
-    Raises:
-        SettingError: a setting of its search cannot be used.
-    """
+    """A checkpoint as a player."""
     changes = dict(map(_setting, saved.search))
     arena = replace(settings.search, num_simulations=settings.arena.num_simulations)
     search = altered(arena, changes, "search")
@@ -317,11 +311,7 @@ def identity_of(entrant: Entrant, programs: Mapping[str, Any]) -> str:
 
 
 def _setting(word: str) -> tuple[str, Any]:
-    """The name and the value of NAME=VALUE.
-
-    Raises:
-        SettingError: it cannot be read.
-    """
+    """The name and the value of NAME=VALUE."""
     name, _, value = word.partition("=")
     try:
         read = yaml.safe_load(value)

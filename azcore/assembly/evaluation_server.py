@@ -29,7 +29,6 @@ class ServerProcess:
 
     Args:
         settings: the run's settings, with a complete evaluator.
-        device: where it runs.
 
     Attributes:
         address: see `EvaluationSettings.server`.

@@ -22,10 +22,6 @@ def launcher_of(
 
     Args:
         backend: any but in this process.
-        members: their number.
-        workers: that they share.
-        say: called with a sentence.
-        environment: variables of the members.
         servers: that members on this machine use; closed with them.
 
     Raises:

@@ -75,7 +75,6 @@ class EvaluationSettings:
         """An evaluator with a network's current weights.
 
         Args:
-            network: provides the weights.
             callers: number of threads that will evaluate at once.
         """
         if self.server is not None:
@@ -98,7 +97,6 @@ class EvaluationSettings:
         """The evaluator that search calls, with random symmetries and a cache if set.
 
         Args:
-            network: provides the weights.
             version: optimizer steps behind them.
             callers: number of threads that will evaluate at once.
         """
@@ -220,7 +218,6 @@ def settings_from(config: Config, kind: type[S]) -> S:
 
     Args:
         config: plain values by group, including one for each field of `kind`.
-        kind: class of the settings.
 
     Raises:
         SettingError, GameError: the message names the key, the value got and the value wanted.

@@ -128,8 +128,6 @@ def settings_of(
     A resumed run, a fork and the players of a match have their own settings.
 
     Args:
-        command: the command to run.
-        config: the composed settings.
         overrides: words of its command line.
         shared: words that it shares with other jobs of a sweep, one of which may need them.
 
@@ -247,14 +245,10 @@ def _continued(
 
     Args:
         config: composed of the defaults and the command line.
-        overrides: the command line's overrides.
         run: the run whose settings to keep.
         asked: the argument that names it, for errors.
         is_new: it continues as a new run, which may choose files of groups and change some settings
             that do not depend on state.
-
-    Raises:
-        SettingError: a change that cannot be made.
     """
     from azcore.storage.run_settings import (
         OF_MACHINE,
@@ -372,8 +366,6 @@ def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) 
     """The content of a settings file, or its changes if it selects files of other groups.
 
     Args:
-        group: where the file is.
-        choice: its name.
         before: the settings without any choice, by key; None: compose them if needed.
     """
     from azcore.storage.run_settings import flat

@@ -54,11 +54,7 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
 
 
 def _settings(config: Mapping[str, Any]) -> EngineSettings:
-    """The engine's settings, if its protocol supports all of them.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The engine's settings, if its protocol supports all of them."""
     settings = engine_settings(config)
     if settings.protocol == "analysis" and (settings.book or settings.tablebase):
         raise SettingError(

@@ -29,9 +29,6 @@ class Forecast:
     """Prints what each run can do, and refuses a time that is too short.
 
     Args:
-        folder: the runs' folder.
-        names: the runs, which start now.
-        minutes: for everything.
         overhead: seconds of them to start and end a run.
         least: steps that each must be able to make; None: any number.
     """
@@ -102,11 +99,7 @@ def _rounded(value: float) -> str:
 
 
 def _plan(run: RunDirectory, rate: float) -> Plan:
-    """A run's plan up to its last step, at a rate in evaluations/s.
-
-    Raises:
-        AzcoreError: its files cannot be used.
-    """
+    """A run's plan up to its last step, at a rate in evaluations/s."""
     config = read_config(run)
     settings = settings_from(config, LearningSettings)
     rates = Rates(

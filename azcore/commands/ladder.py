@@ -79,11 +79,8 @@ class Recipe:
     """What to train, and how to measure it.
 
     Args:
-        goal: a description.
         prepare: command lines by name, run in this order before training. Each writes to its own
             place, which later lines refer to by the name in capitals.
-        train: the command line that trains it.
-        measures: how to measure the run.
     """
 
     goal: str
@@ -207,11 +204,7 @@ def _recipe(name: str, values: Any) -> Recipe:
 
 
 def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:
-    """The lines that run before training, by name.
-
-    Raises:
-        SettingError: one of them cannot be used.
-    """
+    """The lines that run before training, by name."""
     require(isinstance(given, Mapping), where, "command lines by name", given)
     for name in given:
         fits = isinstance(name, str) and name.isidentifier() and name == name.lower()
@@ -230,8 +223,6 @@ class Climb:
     """A climb: its recipes, and the work already done.
 
     Args:
-        folder: the folder of runs and results.
-        seed: the seed of all command lines.
         runs: the names of the runs on the page side by side.
     """
 
@@ -341,11 +332,7 @@ class Climb:
             self.write_page()
 
     def _once(self, name: str, line: Sequence[str]) -> bool:
-        """Run a line and save its output, unless that is done; False: interrupted.
-
-        Raises:
-            SettingError: another line made the output.
-        """
+        """Run a line and save its output, unless that is done; False: interrupted."""
         if not self._is_done(name, line):
             if not run_line(self._words(name, line), "ladder"):
                 return False
@@ -353,11 +340,7 @@ class Climb:
         return True
 
     def _is_done(self, name: str, line: Sequence[str]) -> bool:
-        """Whether a line ran to its end.
-
-        Raises:
-            SettingError: another line made the output.
-        """
+        """Whether a line ran to its end."""
         ended, done = self._ended(name, line), self._done(line)
         if not ended.exists():
             return False
@@ -416,11 +399,7 @@ def _output(line: Sequence[str], out: Path) -> Path:
 
 
 def _require_puzzles(name: str, recipe: Recipe) -> None:
-    """Refuse a recipe whose positions are missing.
-
-    Raises:
-        SettingError: the message names the file.
-    """
+    """Refuse a recipe whose positions are missing."""
     for measure in recipe.measures:
         for word in measure.line:
             key, _, value = word.partition("=")

@@ -106,7 +106,6 @@ def train_run(
         config: as composed; `began`, the `time.monotonic()` from which the run counts its time, is
             now if missing.
         display: builds the output from a console and the last step; None: as `log` names.
-        objects: what a Python program passes to the run.
     """
     began = config.get("began") or time.monotonic()
     quiet_lightning()
@@ -309,12 +308,7 @@ def _describe_resignation(run: RunDirectory) -> str:
 def _transcripts(
     config: Config, settings: RunSettings, run: RunDirectory
 ) -> Callable[[list[GameRecord]], None]:
-    """A function that writes the requested transcripts, a generation at a time.
-
-    Raises:
-        SettingError: a setting cannot be used.
-        GameError: the game has no such format.
-    """
+    """A function that writes the requested transcripts, a generation at a time."""
     export, game = build(GenerationExport, config["export"], "export"), settings.game
     if export.per_generation == 0:
         return lambda games: None
@@ -345,11 +339,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _require_here(settings: TrainerSettings) -> None:
-    """Refuse settings of Lightning's Trainer that this machine cannot meet.
-
-    Raises:
-        SettingError: this machine has no such accelerator, or too few of them.
-    """
+    """Refuse settings of Lightning's Trainer that this machine cannot meet."""
     require(
         settings.accelerator in ("auto", "cpu") or torch.cuda.is_available(),
         "trainer.accelerator",

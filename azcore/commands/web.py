@@ -69,9 +69,7 @@ class PageBeside:
     """A run's page, in a separate process.
 
     Args of the constructor:
-        process: that serves it.
         is_over: set when the run has ended.
-        address: the page's address.
     """
 
     def __init__(self, process: BaseProcess, is_over: Event, address: str) -> None:
@@ -103,9 +101,7 @@ def page_beside(
     """Serve the page in a separate process during the `with` block.
 
     Args:
-        config: as composed.
         run: the folder of the current run; the page also has the runs next to it.
-        say: called with the page's address.
 
     Raises:
         SettingError: a setting cannot be used, or the port is taken.

@@ -99,7 +99,6 @@ def read_query(body: dict[str, Any], base: Game, game_with: Callable[..., Game])
 
     Args:
         body: the query's fields, with an `id`.
-        base: the game as the engine was started.
         game_with: makes it with other settings; raises AzcoreError if the network does not fit.
 
     Raises:
@@ -394,11 +393,7 @@ class _Reader:
 
 
 def _sgf(game: Game, stones: list[tuple[int, str]], seat: int) -> str:
-    """An SGF game of stones set up, and who is to move.
-
-    Raises:
-        QueryError: a stone is not on a point of the board.
-    """
+    """An SGF game of stones set up, and who is to move."""
     height, width = game.observation_shape[1:]
     points: tuple[list[str], list[str]] = ([], [])
     for owner, vertex in stones:

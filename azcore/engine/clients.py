@@ -35,9 +35,7 @@ class Client(ABC):
     """A running program that chooses moves.
 
     Args of the constructor:
-        command: the program's command line, in words.
         options: values to set through its protocol, by name.
-        limits: the limits for each move.
 
     Raises:
         ProgramError: from any method: it crashed, hangs or sent invalid output. Call `close` then.

@@ -305,11 +305,7 @@ class GtpServer(Server):
         return None
 
     def _question(self, words: list[str], is_kata: bool) -> Question:
-        """Parse `[colour] [centiseconds] [word value]...`.
-
-        Raises:
-            Refusal: the words have another form.
-        """
+        """Parse `[colour] [centiseconds] [word value]...`."""
         question = Question(seconds=self.engine.settings.report_seconds, is_kata=is_kata)
         rest = list(words)
         if rest and (seat := self._game.named_seat(rest[0])) is not None:

@@ -34,7 +34,6 @@ class Knowledge:
     """The book and the tablebase that settings name.
 
     Args:
-        game: the game played.
         settings: name the files, which are opened now.
         seed: the seed of the moves drawn from the book.
 
@@ -77,10 +76,8 @@ class Knowledge:
         """The data on a position that is not over; None: no data.
 
         Args:
-            state: the position.
             ply: actions played before it.
             only: the actions to consider; empty: all.
-            from_book: whether to ask the book too.
         """
         solved = self._solve(state)
         if solved is not None:

@@ -56,7 +56,6 @@ class Inbox:
     """Lines read ahead on a separate thread, so that a command in progress can be interrupted.
 
     Args:
-        lines: the lines to read.
         on_arrival: called on the reading thread with each line (None: too long) or `Inbox.END`,
             and its burst; returns True to stop reading.
 
@@ -136,7 +135,6 @@ class Writer:
     """Writes whole lines at once, from any thread, and copies them to a log.
 
     Args:
-        out: the stream that the other side reads.
         log: a file for all lines, received ones marked `<` and sent ones `>`.
         on_gone: called when the other side has stopped reading, on the thread that writes, which
             may be that of a search; the error follows.

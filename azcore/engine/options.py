@@ -68,10 +68,6 @@ def plain_name(name: str) -> str:
 def set_option(options: Mapping[str, Option], words: Sequence[str]) -> None:
     """Execute `setoption name NAME [value VALUE]`.
 
-    Args:
-        options: the options by `plain_name`.
-        words: after the command.
-
     Raises:
         InvalidTextError: there is no such option, or its value is invalid.
     """

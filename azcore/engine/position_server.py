@@ -94,7 +94,6 @@ class PositionServer(Server):
         """The text after the score in an analysis line, with a leading space; may be empty.
 
         Args:
-            value: the score's value.
             root: the prediction for the root, None unless `_shows_prediction`.
         """
 
@@ -484,11 +483,7 @@ class PositionServer(Server):
         return self._load().game
 
     def _load(self) -> Thinker:
-        """The thinker; waits until it is loaded.
-
-        Raises:
-            NotLoadedError: it cannot be loaded; reported to the other side.
-        """
+        """The thinker; waits until it is loaded."""
         try:
             return self.engine.thinker
         except AbandonedError:

@@ -115,8 +115,6 @@ class Process:
         It also skips lines that wait already: output before the question cannot answer it.
 
         Args:
-            words: the line to write.
-            answers: returns whether a line is the answer.
             deadline: on the clock of `time.monotonic`.
 
         Raises:

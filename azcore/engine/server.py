@@ -45,8 +45,6 @@ class Engine:
 
     Args:
         load: returns the game and its evaluator; may take seconds.
-        search: how to search.
-        settings: the engine's settings.
         seed: the seed of the moves drawn from an opening book.
     """
 

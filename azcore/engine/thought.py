@@ -16,7 +16,6 @@ class Line:
     """A game so far: its starting position, the actions, and every state on the way.
 
     Args:
-        game: the game played.
         start_text: the starting position for `Game.state_from_text`; None: the initial one.
 
     Raises:

@@ -180,8 +180,6 @@ def after_moves(game: Game, state: Any, actions: Sequence[int]) -> str:
 
     Args:
         game: the game; if its texts are faulty, too, the result is empty.
-        state: the state in which the game began.
-        actions: the game's plies.
     """
     try:
         texts = texts_along(game, state, actions)

@@ -44,11 +44,7 @@ def likely_cause_of(status: int) -> str:
 
 
 def watch(game: object = None) -> None:
-    """From now on, report it when a signal of `CRASHES` ends this process.
-
-    Args:
-        game: the name of its game, if known.
-    """
+    """From now on, report it when a signal of `CRASHES` ends this process."""
     global _trace
     is_anothers = faulthandler.is_enabled() and _trace is None  # as by `python -X faulthandler`
     if sys.stderr is None or is_anothers:

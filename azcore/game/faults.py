@@ -40,7 +40,6 @@ def faulty(name: str, doing: str, error: BaseException, folder: Path | None) -> 
     """The error to raise when a game's code failed.
 
     Args:
-        name: the game's name.
         doing: what failed, such as `could not be loaded from a.b:C`.
         error: what was raised.
         folder: the folder of the game's package, in which to look for its own lines.
@@ -126,7 +125,6 @@ def raised(
     """The error for a compiled rule that raised.
 
     Args:
-        name: the game's name.
         function: the rule as its author wrote it.
         error: what it raised, often without a place.
         again: calls the rule again as plain Python, which reveals the place.

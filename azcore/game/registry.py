@@ -141,12 +141,7 @@ def unprepared(name: str, **settings: Setting) -> Game:
 
 
 def _class_of(name: str) -> tuple[Any, str, str]:
-    """The class that makes a game, its module and where it is registered.
-
-    Raises:
-        GameError: no such game.
-        FaultyGameError: its module cannot be imported.
-    """
+    """The class that makes a game, its module and where it is registered."""
     if name in _offered:
         kind = _offered[name]
         return kind, kind.__module__, f"{kind.__module__}:{kind.__qualname__}"

@@ -105,8 +105,6 @@ class MainLine:
     """Plays the moves of a transcript up to its end, or to the first that cannot be played.
 
     Args:
-        game: the game of the moves.
-        form: the name of the format, for errors.
         start_text: the text of the position before them; None: the initial state.
 
     Raises:
@@ -134,7 +132,6 @@ class MainLine:
         Args:
             read: returns its action.
             move: its text, if errors of `read` may lack it.
-            number: the move's number, as the format counts.
         """
         if self.fault is not None:
             return
@@ -196,8 +193,6 @@ def result_of(game: Game, state: Any, stated: str | None, own: str, words: Colle
     """The result to write for a game: the stated one, or without it the rules' own.
 
     Args:
-        game: the game that was played.
-        state: the last one.
         stated: the transcript's result.
         own: the rules', in the format's words.
         words: the format's for results.

@@ -50,9 +50,7 @@ def draw_batch(
     """The batch of one optimizer step, a function of the window, the seed and the step.
 
     Args:
-        buffer: the window.
         size: N.
-        seed: the run's seed.
         step: counted through all generations.
         rows: which rows to make if other ranks make the rest.
         pin: put it in pinned memory, which a GPU copies while the program continues.
@@ -171,14 +169,10 @@ class SelfPlayData(LightningDataModule):
     """The window of games, the source that extends it, and the batches sampled from it.
 
     Args:
-        source: provides the games.
-        buffer: the window.
         records: the file to which every finished game is appended.
         settings: how often to sample a position.
         batch_size: N.
         steps_per_generation: batches per epoch.
-        seed: the run's seed.
-        progress: called while a generation's games are played.
         team: the ranks that learn from the games, of which this one provides them.
         parts: into which a step divides its batch.
         on_games: called with a generation's games once they are on disk; after a resume perhaps
@@ -394,11 +388,7 @@ class SelfPlayData(LightningDataModule):
         self.records.truncate(self._kept_bytes)
 
     def _games_since(self, size: int) -> list[GameRecord]:
-        """The games after the first `size` bytes of the file, up to an incomplete one.
-
-        Raises:
-            GameFileError: one of them breaks the rules.
-        """
+        """The games after the first `size` bytes of the file, up to an incomplete one."""
         referee = Referee(self.buffer.game)
         games: list[GameRecord] = []
         frames = self.records.frames(size)
@@ -413,12 +403,7 @@ class SelfPlayData(LightningDataModule):
             self._kept_bytes = offset + len(frame)
 
     def _games_before(self, size: int, games: int, positions: int) -> Iterator[GameRecord]:
-        """The window's games in the first `size` bytes of the file, replayed, and a few before.
-
-        Raises:
-            CheckpointError, GameFileError: their number differs from the checkpoint's, or one is
-                damaged or breaks the rules.
-        """
+        """The window's games in the first `size` bytes of the file, replayed, and a few before."""
         first = max(0, games - self.buffer.window_games)
         before = self.records.before_game(first)
         referee, found, to_learn = Referee(self.buffer.game), before.games, before.positions
@@ -447,12 +432,8 @@ class ReceivedGames(LightningDataModule):
     """The data of a rank without self-play: the same window, received from rank 0.
 
     Args:
-        team: the ranks.
-        buffer: the window.
         batch_size: N, of all ranks together.
-        steps_per_generation: steps per epoch.
         parts: into which a step divides its batch.
-        seed: the run's seed.
     """
 
     def __init__(

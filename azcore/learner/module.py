@@ -44,7 +44,6 @@ class LearnerModule(LightningModule):
 
     Args:
         network: returns logits [N, A] and values [N] for observations [N, C, H, W].
-        settings: how to train.
         max_steps: length of the whole run in optimizer steps, to which learning rates refer.
         time_share: returns the share of the run's time limit that has passed, to which they refer
             as well; 0 without a limit.
@@ -202,9 +201,7 @@ class LearnerModule(LightningModule):
         """Write a checkpoint of weights alone, which suffices to play.
 
         Args:
-            path: the checkpoint's path.
             network: a network with the structure of this module's.
-            step: number of its optimizer steps.
         """
         weights = {
             "state_dict": network.state_dict(prefix="network."),
@@ -236,9 +233,6 @@ class LearnerModule(LightningModule):
 
         A run that begins to average starts from the latest weights; one that stops averaging drops
         the average.
-
-        Raises:
-            CheckpointError: the latest weights are not those of this network.
         """
         playing = weights_of(checkpoint)
         latest = checkpoint.get(_LATEST, playing)
@@ -254,11 +248,7 @@ class LearnerModule(LightningModule):
         return weights
 
     def _require_like_ours(self, checkpoint: dict[str, Any]) -> None:
-        """Refuse loops, optimizer or schedule with a different structure from this run's.
-
-        Raises:
-            CheckpointError: the message names the place.
-        """
+        """Refuse loops, optimizer or schedule with a different structure from this run's."""
         loop = checkpoint["loops"]["fit_loop"]
         loaders = loop["state_dict"]  # stored there by Lightning; `GenerationLoader` checks it
         ours = self.trainer.fit_loop.state_dict()

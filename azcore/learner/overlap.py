@@ -36,7 +36,6 @@ class OverlappingSelfPlay(SelfPlay):
     """Self-play on its own thread, paused only within `at_rest`.
 
     Args:
-        pool: plays the games.
         window: the latest games, which determine the resignation threshold.
         weights_in_play: returns the weights for the next games.
     """
@@ -86,11 +85,7 @@ class OverlappingSelfPlay(SelfPlay):
 
 
 class _FreePlay:
-    """Starts rounds of a pool: each worker's next as soon as its last one ends, without waiting.
-
-    Args:
-        pool: the pool that plays.
-    """
+    """Starts rounds of a pool: each worker's next as soon as its last one ends, without waiting."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self.store: Callable[[list[GameRecord]], None]
@@ -129,11 +124,7 @@ class _FreePlay:
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """Within the block, no round is running and all finished games are saved.
-
-        Raises:
-            BaseException: as raised in a round.
-        """
+        """Within the block, no round is running and all finished games are saved."""
         with self._changed:
             self._rests = True
             self._wait_until_still()

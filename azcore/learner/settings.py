@@ -101,8 +101,6 @@ class LearnerSettings(Checked, group="learner"):
         takes the larger share of the two.
 
         Args:
-            step: the optimizer step.
-            max_steps: length of the run.
             time_share: share of the time limit that has passed; 0 without a limit.
         """
         parts = self.rates_by_step(max_steps)

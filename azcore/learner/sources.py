@@ -80,7 +80,6 @@ class SelfPlay(GameSource):
     """A pool of workers, which play games against themselves.
 
     Args:
-        pool: plays the games.
         window: the latest games, which determine the resignation threshold.
         weights_in_play: returns the weights for the next games.
     """

@@ -63,7 +63,6 @@ class Backend(ABC):
 
         Args:
             network: returns logits [S, A] and values [S] for observations [S, C, H, W].
-            conditions: the conditions under which it will run.
 
         Raises:
             SettingError: the backend cannot run this network under these conditions.

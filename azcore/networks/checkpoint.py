@@ -132,10 +132,6 @@ def _require_network(checkpoint: dict[str, Any], game: Game) -> NetworkSettings:
 
     Returns:
         The network's settings.
-
-    Raises:
-        ValueError: a tensor does not match.
-        Others, as invalid settings raise, or a network with more tensors than given.
     """
     settings = network_settings(checkpoint[KEY]["network"])
     weights = weights_of(checkpoint)
@@ -147,7 +143,6 @@ def require_weights(weights: Mapping[str, Any], network: nn.Module) -> None:
     """Refuse weights that differ from those of `network` in name, shape or type, or are not finite.
 
     Args:
-        weights: a checkpoint's weights.
         network: the network, or an outline of it without memory.
 
     Raises:

@@ -49,7 +49,6 @@ class Games:
 
     Args:
         run: may have no games yet, or still be running.
-        device: where the network evaluates positions.
     """
 
     def __init__(self, run: RunDirectory, device: torch.device) -> None:
@@ -60,11 +59,7 @@ class Games:
         self._shown: dict[tuple[int, Weights | None], Shown] = {}
 
     def shown(self, step: int) -> tuple[list[Shown], list[str]]:
-        """The games, and a sentence for each that it cannot show.
-
-        Args:
-            step: the last checkpoint's step.
-        """
+        """The games, and a sentence for each that it cannot show."""
         kept, shown, notes = self._shown, [], []
         self._shown = {}
         for chosen in self._chooser.choose():
@@ -97,10 +92,7 @@ def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: 
     """A record with its boards, texts and predictions, up to `MAX_PLIES` plies.
 
     Args:
-        game: the record's game.
-        record: the game.
         weights: the network's weights; None: no network.
-        networks: reads the network.
     """
     state = StartStates(game).of(record.start)
     states = [state]
@@ -188,10 +180,7 @@ def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) 
     """Why self-play chose a move, in one phrase.
 
     Args:
-        record: the game's record.
-        ply: the move's ply.
         visits: the visits of this ply's actions, most first.
-        legal: number of legal moves.
     """
     if legal == 1:
         return "forced: the only legal move"

@@ -110,14 +110,7 @@ def write_report(run_dir: Path, device: torch.device = CPU) -> Path:
 def _page(
     run: RunDirectory, metrics: list[dict[str, str]], games: list[Shown], notes: list[str]
 ) -> str:
-    """The page as text.
-
-    Args:
-        run: the run.
-        metrics: its rows.
-        games: the games to show.
-        notes: notes on games that it cannot show.
-    """
+    """The page as text."""
     try:
         config, config_note = own_settings(run), ""
     except AzcoreError:

@@ -69,10 +69,6 @@ class Column:
 def write_side_by_side(path: Path, runs: Sequence[tuple[str, RunDirectory]]) -> None:
     """Write the page, atomically, so that a browser may load it at any time.
 
-    Args:
-        path: the file's path.
-        runs: as for `render_side_by_side`.
-
     Raises:
         SettingError: there are too few or too many, or the path is a link.
         OSError: it cannot be written.

@@ -51,10 +51,8 @@ class Search:
     `set_evaluator`, but `begin`, `advance` and `result` only for finished trees.
 
     Args:
-        game: the game to search.
         num_trees: B.
         evaluator: evaluates leaves; `set_evaluator` replaces it.
-        settings: how to search.
 
     Raises:
         SettingError: transpositions are enabled, but the game has no `position_key`; `puct.rule`
@@ -444,7 +442,6 @@ class Search:
         """Keep only some of the legal actions at a root that is evaluated but not searched.
 
         Args:
-            row: the tree.
             actions: int32, one or more legal actions.
 
         Raises:

@@ -107,8 +107,6 @@ def begin_search(trees: Trees, b: int, simulations: int, forced: float) -> None:
 
     Args:
         trees: changed.
-        b: the tree.
-        simulations: their number.
         forced: factor of `forced_visits`, if the search has any.
     """
     room = trees.tree.nodes.shape[1] - trees.wave.leaves_per_tree - simulations
@@ -181,7 +179,6 @@ def mix_root_noise(
 
     Args:
         tree: changed.
-        b: the tree.
         root: scratch.
         noise: float32 [K], one entry per legal action, ascending.
         fraction: epsilon of the papers.

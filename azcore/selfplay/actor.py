@@ -101,7 +101,6 @@ class Actor(WorkerPool):
         """Continue with newer weights; see `set_weights`.
 
         Args:
-            evaluator: the evaluator of these weights.
             weights_version: optimizer steps behind them.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """

@@ -70,7 +70,6 @@ class WorkerPool(ABC):
 
     Attributes:
         game: the game in the form that self-play uses.
-        settings: number of games and workers, and how moves are chosen.
     """
 
     game: Game
@@ -84,7 +83,6 @@ class WorkerPool(ABC):
         """Continue with newer weights; a search in progress starts again with them.
 
         Args:
-            weights: the weights of the network to play with.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """
 
@@ -242,11 +240,7 @@ class WorkerPool(ABC):
 
 
 class RoundsUnderWay:
-    """Rounds of a pool's workers. The cost of waiting does not grow with their number.
-
-    Args:
-        pool: the pool that plays the rounds.
-    """
+    """Rounds of a pool's workers. The cost of waiting does not grow with their number."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool

@@ -33,7 +33,6 @@ class CountedBook(Book):
     """Counts of actions by position: pieces, player to move and legal actions, however reached.
 
     Args:
-        game: the game of the positions.
         played: (state, action) as often as it counts.
         left_out: why lines and games of a file are left out; grows while `played` is read.
     """
@@ -67,8 +66,6 @@ def read_book(game: Game, name: str, where: str, *, plies: int) -> Book:
     """The book in a file.
 
     Args:
-        game: the game of the book.
-        name: the path.
         where: the setting that names it, for errors.
         plies: how many plies of a game go into the book.
 

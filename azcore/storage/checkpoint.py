@@ -212,12 +212,8 @@ def _require_plain(value: object, most: int) -> None:
     """Refuse anything but a tree of plain values and dense tensors, no larger than its file.
 
     Args:
-        value: the loaded value.
         most: bytes of the file. A value takes at least one, unless it occurs several times, which
             is how a few bytes can grow into a tree too large to walk.
-
-    Raises:
-        ValueError: the message names what was found.
     """
     left = most
     level: list[object] = [value]
@@ -275,7 +271,6 @@ def like(saved: Any, expected: Any, what: str) -> Any:
         saved: values of a checkpoint.
         expected: `saved` must have its lengths and types. Numbers may differ, but must be finite
             and, if they are whole, not negative.
-        what: the name of the values in errors.
 
     Returns:
         `saved` without unexpected keys; the caller handles missing ones.
@@ -310,10 +305,8 @@ def require_sizes(
     """Refuse sizes of self-play that differ from those of the games in play.
 
     Args:
-        checkpoint: the checkpoint to resume from.
         num_games: games of all workers; None: unknown.
         workers: threads; None: unknown.
-        path: the path of the checkpoint.
 
     Raises:
         CheckpointError: the message names both sides.

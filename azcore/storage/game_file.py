@@ -117,11 +117,7 @@ class _Part:
         return place - self.before.place + self.beginning
 
     def open(self, place: int) -> BinaryIO:
-        """Open the file to read from a place on.
-
-        Raises:
-            GameFileError: another process has replaced it meanwhile.
-        """
+        """Open the file to read from a place on."""
         try:
             file = self.path.open("rb")
         except FileNotFoundError as error:
@@ -136,11 +132,7 @@ class _Part:
 
 
 def _beginning(file: BinaryIO, path: Path) -> tuple[Forgotten, int]:
-    """The games before those in a file, and the size in bytes of the frame that records them.
-
-    Raises:
-        GameFileError: the frame is truncated or altered.
-    """
+    """The games before those in a file, and the size in bytes of the frame that records them."""
     head = file.read(FRAME.size)
     if head[:4] != _FORGOTTEN_MAGIC or len(head) < FRAME.size:
         return Forgotten(), 0
@@ -198,11 +190,7 @@ class GameFile:
         return self.path.with_name(f"{self.path.stem}-{end:016d}{self.path.suffix}")
 
     def _parts(self) -> list[_Part]:
-        """The files that hold the games, oldest first.
-
-        Raises:
-            GameFileError: the frame of dropped games of a part is truncated or altered.
-        """
+        """The files that hold the games, oldest first."""
         parts = [_part(self.path)]
         while place := parts[-1].before.place:
             part = _part(self._closed(place))
@@ -296,11 +284,7 @@ class GameFile:
                         left -= len(piece)
 
     def _require_kept(self, place: int, parts: list[_Part]) -> None:
-        """Refuse a place whose game is in none of the parts.
-
-        Raises:
-            GameFileError: its game was dropped.
-        """
+        """Refuse a place whose game is in none of the parts."""
         gone = parts[0].before
         if place < gone.place:
             raise GameFileError(

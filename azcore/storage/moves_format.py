@@ -138,11 +138,7 @@ def _started(game: Game, start: str | None) -> Any:
 
 
 def _outcome_of(game: Game, state: Any, result: str | None) -> int | None:
-    """The winner by a result, view of seat 0; None: the game is not over.
-
-    Raises:
-        InvalidTextError: a result that the last state cannot have.
-    """
+    """The winner by a result, view of seat 0; None: the game is not over."""
     if game.is_terminal(state):
         by_rules = game.result_text(state)
         if result != by_rules:

@@ -51,11 +51,7 @@ class Moves(NamedTuple):
 
 
 class Referee:
-    """Checks records against one game's rules. Not thread-safe.
-
-    Args:
-        game: the game whose rules apply.
-    """
+    """Checks records against one game's rules. Not thread-safe."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
@@ -80,10 +76,6 @@ class Referee:
 
     def check(self, record: GameRecord, where: str) -> None:
         """Refuse a record of another game, or one that breaks the rules.
-
-        Args:
-            record: as parsed.
-            where: named in errors.
 
         Raises:
             GameFileError: the message names the ply of a faulty move.
@@ -123,7 +115,6 @@ class Referee:
             visit_offsets: uint32 [T + 1], rising from 0 to K, as in a record.
             visit_actions: uint16 [K].
             players: uint8 [T], seats that must be to move; or empty.
-            where: named in errors.
             start: the position before the first ply; None: the initial state.
 
         Raises:

@@ -85,7 +85,6 @@ class ReplayBuffer:
     """The latest `window_games` games. Several threads may sample at once while none extends it.
 
     Args:
-        game: the game of the records.
         window_games: how many games to hold (AlphaGo Zero: 500,000; AlphaZero: 1,000,000).
         augment: whether to map each sample by a random symmetry of the game.
         value_positions: how many positions of each game teach the value on average, drawn again
@@ -304,7 +303,6 @@ class ReplayBuffer:
         """Positions sampled from all positions of the window, uniformly unless surprise counts.
 
         Args:
-            size: how many to choose.
             rng: the only source of randomness.
             part: which of those to make, N; it does not affect the random choice.
         """
@@ -410,7 +408,6 @@ class ReplayBuffer:
 
         Args:
             sign: float32 [N], -1 where seat 1 is to move.
-            found: what was looked up.
         """
         looked_up = {
             "reply": found.reply,

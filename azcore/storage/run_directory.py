@@ -249,11 +249,7 @@ class RunDirectory:
 
 
 def _lock(folder: Path) -> TextIO:
-    """Lock a folder against other processes for as long as the returned file is open.
-
-    Raises:
-        SettingError: another process holds the lock.
-    """
+    """Lock a folder against other processes for as long as the returned file is open."""
     file = (folder / LOCK).open("w")
     for left in reversed(range(_TRIES)):
         try:
@@ -311,7 +307,6 @@ def new_run(run_dir: str | None, game: str) -> RunDirectory:
 
     Args:
         run_dir: its path; None: a new folder `runs/<game>/<date and time>`.
-        game: the game's name.
 
     Raises:
         SettingError: the directory already holds a run.
@@ -334,7 +329,6 @@ def runs_inside(folders: Iterable[str], key: str) -> Iterator[tuple[str, Path, P
 
     Args:
         folders: run directories, or folders that hold some.
-        key: the setting's key, for errors.
 
     Raises:
         SettingError: a folder has no run.
@@ -355,7 +349,6 @@ def find_run(resume: str, game: str | None, key: str = "resume") -> RunDirectory
         resume: `latest`, the run in `runs` started or resumed last; a run directory; or one
             of its checkpoints.
         game: the game's name, for `latest`; None: any.
-        key: the setting's key, for errors.
 
     Raises:
         CheckpointError: there is no such run.

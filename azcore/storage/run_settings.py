@@ -240,7 +240,6 @@ def require_received_games(config: Mapping[str, Any], named: Container[str] = ()
     """Let the games of a run check its settings from a file, see `Game.require_received`.
 
     Args:
-        config: the run's own settings.
         named: keys that the command line sets, too, so they do not come from the file alone.
 
     Raises:

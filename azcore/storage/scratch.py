@@ -26,12 +26,7 @@ _ZEROS = bytes(1 << 20)
 
 
 class ScratchFile:
-    """A nameless file that holds one array.
-
-    Args:
-        folder: a folder on the disk that holds it.
-        what: its purpose, for errors.
-    """
+    """A nameless file that holds one array."""
 
     def __init__(self, folder: Path, what: str) -> None:
         self._folder, self._what = folder, what

@@ -27,7 +27,6 @@ def rows_of(path: Path, errors: str = "strict") -> Iterator[dict[Any, Any]]:
 
     Args:
         path: the file's path; no rows if it does not exist.
-        errors: see `read_text`.
 
     Yields:
         each row as from `csv.DictReader`: too few or too many cells show as None.
@@ -60,7 +59,6 @@ class Table:
     """A CSV file of appended rows; `keep_before` removes those that a resumed run will repeat.
 
     Args:
-        path: the file.
         columns: its header; the first is the generation.
     """
 
@@ -96,9 +94,6 @@ class Table:
 
     def rows(self, needed: Iterable[str] = ()) -> list[dict[str, str]]:
         """All complete rows, without a last one left incomplete by an interrupted writer.
-
-        Args:
-            needed: columns that must be there.
 
         Raises:
             SettingError: the file is not such a table.

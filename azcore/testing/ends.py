@@ -53,7 +53,6 @@ def check_end(
     """Check the end of a game.
 
     Args:
-        checker: the game's checker.
         state: terminal.
         view: the state's view.
         mapped: the same end under symmetries of the game: index, symmetry, state.

@@ -27,7 +27,6 @@ class Transcripts:
         Args:
             actions: its plies.
             start: text of the position in which it began; None: the initial one.
-            view: the view of its end.
         """
         self.games += 1
         if self.games > _GAMES:

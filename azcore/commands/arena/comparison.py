@@ -201,9 +201,6 @@ def _predict(
     """How well each checkpoint predicts the held-out games, without search.
 
     Returns an empty result if no game is held out.
-
-    Raises:
-        SettingError: the games cannot be read, or a run has learned from some of them.
     """
     for run in runs:
         its = supervised_settings(run.config)
@@ -327,8 +324,6 @@ def _pairs(
     """The difference between the last means of every two variants, the stronger first.
 
     Args:
-        curves: the curves by variant.
-        pool: the pool of the ratings.
         same: variants with the same weights, which do not differ.
     """
     found = {}
@@ -355,11 +350,7 @@ def _rows_of(pairs: Mapping[tuple[str, str], Difference]) -> list[dict[str, Any]
 
 
 def _save(path: Path, output: Sequence[RichTable | str]) -> None:
-    """Write what was printed.
-
-    Raises:
-        SettingError: the file cannot be written.
-    """
+    """Write what was printed."""
     try:
         with path.open("w", encoding="utf-8") as file:
             console = Console(file=file, markup=False, soft_wrap=True, width=PAGE)

@@ -69,11 +69,7 @@ def draw(
     """Write figure.png and figure.svg; returns their paths.
 
     Args:
-        folder: the folder to write into.
-        rated: all checkpoints.
-        curves: the curves by variant.
         search: the rating of search without a network.
-        options: the comparison's options.
         laws: the fitted laws by quantity, with `arena.x=compute`.
 
     Raises:

@@ -82,8 +82,6 @@ class MatchFiles:
     """The matches and games of a folder.
 
     Args:
-        folder: where they are.
-        game: the game of the matches.
         prefix: the prefix of the names of both files.
     """
 

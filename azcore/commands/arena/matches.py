@@ -40,7 +40,6 @@ class Pairing:
 
     Args:
         players: their indices among all players, the first of the match first.
-        seed: the seed of openings and players.
         match: its identity, see `match_of`.
     """
 
@@ -81,13 +80,7 @@ def play_all(
     """The results, and whether Ctrl-C stopped some matches.
 
     Args:
-        settings: the settings of the matches.
-        players: all of them.
-        pairings: who plays whom.
-        play: plays a match.
         files: where matches are saved, perhaps including earlier ones.
-        console: the console to print on.
-        ended: called after each match.
     """
     arena, sprt = settings.arena, settings.early_stop
 
@@ -147,14 +140,6 @@ def player_of_matches(
     say: Callable[[str], None],
 ) -> Iterator[PlayMatch]:
     """The function that plays the matches, here or elsewhere, during the `with` block.
-
-    Args:
-        settings: the settings of the matches.
-        backend: where to play.
-        entrants: what the players are built from.
-        players: built from the entrants.
-        circumstances: the circumstances of all games.
-        say: called with a sentence.
 
     Raises:
         SettingError: the backend cannot be used.

@@ -56,7 +56,6 @@ def find_runs(folders: Iterable[str], device: str, count: int, x: str = "evaluat
 
     Args:
         folders: run directories, or folders that hold some at any depth.
-        device: where their networks are to run.
         count: the most checkpoints of a run.
         x: the cost to plot. Checkpoints are spread evenly over the steps; for `compute`, whose axis
             is logarithmic, each has half the steps of the next.

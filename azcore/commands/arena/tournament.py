@@ -152,10 +152,6 @@ def _conditions(settings: MatchSettings) -> tuple[object, ...]:
 def wanted_players(config: Mapping[str, Any], command: str) -> list[str]:
     """The texts of `players`, or `checkpoint` and its default opponents.
 
-    Args:
-        config: that may hold them.
-        command: the command that errors name.
-
     Raises:
         SettingError: neither is given.
     """

@@ -144,8 +144,6 @@ def planned(
 
     Args:
         rates: measured on this machine.
-        settings: the run's settings.
-        steps: optimizer steps.
         overlaps: whether self-play continues during the learner's steps.
         speedup: the speed of the run's machine, as a multiple of this one's.
     """
@@ -221,11 +219,7 @@ def _seconds_per_step(settings: RunSettings, records: list[GameRecord]) -> float
 
 
 def _taken(run: str) -> dict[str, float]:
-    """The actual cost of a run, from the last row of its table, by column.
-
-    Raises:
-        SettingError: there is no such run, or it has no generation yet.
-    """
+    """The actual cost of a run, from the last row of its table, by column."""
     table = Table(RunDirectory(Path(run)).metrics, list(METRICS))
     rows = table.rows()
     require(bool(rows), "plan.run", "a run directory with a metrics.csv", run)

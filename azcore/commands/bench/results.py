@@ -94,11 +94,9 @@ def write_results(
     """Write all results as JSON, atomically.
 
     Args:
-        path: the file's path.
         machine: see `machine`.
         peers: the versions of their packages, by peer.
         failed: sentences about failed measurements.
-        rows: the figures.
 
     Raises:
         SettingError: it cannot be written.

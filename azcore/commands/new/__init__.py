@@ -67,7 +67,6 @@ def write_package(name: str, folder: Path, kind: str = "compiled") -> Path:
     Args:
         name: the name of the game, its package and its folder; a lower-case word such
             as `my_game`.
-        folder: where to put it.
         kind: `compiled`, with rules that azcore compiles, or `plain`, with any object as state.
 
     Returns:

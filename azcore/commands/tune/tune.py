@@ -82,12 +82,8 @@ class Tuning:
     """The finished trials and the next one.
 
     Args:
-        parameters: the constants to tune.
-        options: how to tune.
         match: plays a match; the result is that of the constants tried.
         folder: where rows are saved; rows already there count.
-        seed: the seed of proposals and matches.
-        report: called after each trial that was played.
     """
 
     def __init__(
@@ -207,11 +203,7 @@ def _row(result: MatchResult) -> dict[str, Any]:
 
 
 def _optuna() -> Any:
-    """Optuna, without its log messages on the terminal.
-
-    Raises:
-        SettingError: it is not installed.
-    """
+    """Optuna, without its log messages on the terminal."""
     try:
         import optuna
         import scipy  # noqa: F401 - which its Gaussian processes need
@@ -373,11 +365,7 @@ def _folder(
     options: TuneSettings,
     checkpoint: Path,
 ) -> Path:
-    """The folder of this tuning: `run_dir`, or one that the same command will find again.
-
-    Raises:
-        SettingError: the folder holds another tuning.
-    """
+    """The folder of this tuning: `run_dir`, or one that the same command will find again."""
     try:
         weights = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
     except OSError as error:
