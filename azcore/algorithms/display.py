@@ -65,7 +65,6 @@ class TrainingDisplay:
         self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
 
     def warn(self, text: str) -> None:
-        """Print a warning line."""
         self.say(text)
 
     def conclude(self, result: Mapping[str, Any]) -> None:
@@ -118,7 +117,6 @@ class TrainingDisplay:
         )
 
     def generation(self, row: dict[str, float]) -> None:
-        """Print the line of a finished generation."""
         clock, left = timedelta(seconds=round(row["seconds"])), self.left_by(row)
         parts = [
             f"{clock}",

@@ -164,7 +164,6 @@ class GenerationMetrics(Callback):
         self._doctor = RunDoctor(map(numbers_of, self._table.rows()[-HISTORY:]))
 
     def report(self, trainer: Trainer, module: LearnerModule) -> None:
-        """Report the generation that just ended."""
         data, stats = self._data, self._data.source.take_statistics()
         now = time.perf_counter()
         elapsed, self._since = now - self._since, now

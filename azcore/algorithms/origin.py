@@ -114,7 +114,6 @@ def _described(settings: Mapping[str, Any], key: str) -> str:
 
 
 def _require_same(got: Mapping[str, Any], wanted: Mapping[str, Any], what: str) -> None:
-    """Refuse settings that differ."""
     for key in {**wanted, **got}:
         here, there = wanted.get(key), got.get(key)
         if isinstance(here, Mapping) and isinstance(there, Mapping):

@@ -74,7 +74,6 @@ class ParallelMatches(Generic[Result]):
         return moment, begun.result()
 
     def state_dict(self) -> dict[str, Any]:
-        """The moment, if there is one."""
         return {} if self.moment is None else self.moment._asdict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -255,7 +255,6 @@ class _Child:
         return how + (f": {last:.300}" if last and status > 0 else "")
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
 

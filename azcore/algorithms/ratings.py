@@ -257,7 +257,7 @@ class ArenaRating(Callback):
             self._take(pl_module)
 
     def _begin_again(self, pl_module: LearnerModule, moment: Moment) -> None:
-        """Restart the matches that were in progress at the checkpoint from which the run resumes."""
+        """Restart the matches in progress at the checkpoint from which the run resumes."""
         step, now = moment.step, pl_module.trainer.global_step
         checkpoint, last = self._run.step_checkpoint(step), self._run.last_checkpoint
         if step == now and not checkpoint.exists() and last.exists():
@@ -286,7 +286,6 @@ class ArenaRating(Callback):
     def _play(
         self, player: Contender, opponent: Contender, seed: int, games: int, *, shown: bool
     ) -> SpreadMatch:
-        """Play a match."""
         arena, longest = self._settings.arena, 0
         match, length = f"the match with {opponent.name}", self._settings.game.max_game_length
         heart = Heartbeat(match, self._terminal.say, lambda: longest, length)

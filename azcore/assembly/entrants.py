@@ -311,7 +311,6 @@ def identity_of(entrant: Entrant, programs: Mapping[str, Any]) -> str:
 
 
 def _setting(word: str) -> tuple[str, Any]:
-    """The name and the value of NAME=VALUE."""
     name, _, value = word.partition("=")
     try:
         read = yaml.safe_load(value)

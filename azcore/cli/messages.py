@@ -251,7 +251,6 @@ def wrong_choice(arguments: Sequence[str]) -> str | None:
 
 
 def _options(group: str) -> list[str]:
-    """The files of a group."""
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         return GlobalHydra.instance().config_loader().get_group_options(group)
 

@@ -340,7 +340,6 @@ class Climb:
         return True
 
     def _is_done(self, name: str, line: Sequence[str]) -> bool:
-        """Whether a line ran to its end."""
         ended, done = self._ended(name, line), self._done(line)
         if not ended.exists():
             return False

@@ -108,7 +108,6 @@ def puzzles(config: Config) -> int:
 
 
 def _write(out: Path, rows: Sequence[tuple[str, int, int, float, float]]) -> None:
-    """Write a row for each player."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with out.open("w", newline="") as file:

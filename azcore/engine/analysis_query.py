@@ -145,7 +145,6 @@ class _Reader:
         return query
 
     def _take(self, name: str) -> Any:
-        """The value of a field, None if missing."""
         self._left.pop(name, None)
         return self._body.get(name)
 
@@ -174,7 +173,6 @@ class _Reader:
     # -- the game -------------------------------------------------------------------------------
 
     def _game(self) -> Game:
-        """The game with the query's board, rules and komi."""
         base = self._base
         settings: dict[str, Setting] = {**self._size(), **self._rules()}
         wanted = "Must be a integer or half-integer from -150.0 to 150.0"
@@ -322,7 +320,6 @@ class _Reader:
         return {turn: lines[turn] for turn in dict.fromkeys(turns)}
 
     def _start(self, game: Game, moves: list[tuple[int, str]]) -> Line:
-        """The position before the first move."""
         stones = self._moves("initialStones")
         first = self._take("initialPlayer")
         if first is not None:

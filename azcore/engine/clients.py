@@ -116,7 +116,6 @@ class GtpClient(Client):
         self._actions = list(line.actions)
 
     def _ask(self, words: str, seconds: float) -> str:
-        """Send a command and return the answer."""
         is_taken, answer = self._answer(words, seconds)
         if not is_taken:
             raise self._process.fault(f"refuses {words!r}: {cut(answer)}")

@@ -76,7 +76,6 @@ class GtpGame:
         return self._game_so_far
 
     def clear(self) -> None:
-        """Begin a new game."""
         self._game_so_far, self._counts = Line(self._engine.game), []
         self._on_clear()
 

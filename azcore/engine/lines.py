@@ -79,11 +79,9 @@ class Inbox:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a line is available."""
         return bool(self._waiting)
 
     def wait(self) -> None:
-        """Wait until a line is available."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting))
 

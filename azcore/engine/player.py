@@ -81,7 +81,6 @@ class EnginePlayer(Player):
             list(pool.map(lambda client: client.close(), clients))
 
     def _started(self) -> Client:
-        """A new copy."""
         try:
             client = self._start()
         except ProgramError as fault:

@@ -188,7 +188,6 @@ class PositionServer(Server):
             self._closed = True
 
     def _note(self, text: str) -> None:
-        """Send one sentence to the GUI's log."""
         line = "".join(letter if letter.isprintable() else " " for letter in text)
         self._say(f"info string {line[:LONGEST_NOTE]}")
 
@@ -284,7 +283,6 @@ class PositionServer(Server):
 
     @property
     def line(self) -> Line:
-        """The current game."""
         if self._given is None:
             self._given = self._follower.begin(None)
         return self._given.line

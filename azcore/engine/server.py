@@ -88,7 +88,6 @@ class Engine:
 
     @property
     def game(self) -> Game:
-        """The thinker's game."""
         return self.thinker.game
 
     def on_failure(self, tell: Callable[[BaseException], None]) -> None:

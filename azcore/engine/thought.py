@@ -31,7 +31,6 @@ class Line:
 
     @property
     def state(self) -> Any:
-        """The current position."""
         return self.states[-1]
 
     @property
@@ -40,7 +39,6 @@ class Line:
 
     @property
     def player(self) -> int:
-        """The seat to move."""
         return self.game.current_player(self.state)
 
     def play(self, action: int) -> None:
@@ -64,7 +62,6 @@ class Line:
         return line
 
     def copy(self) -> Line:
-        """A copy with the same history."""
         line = object.__new__(Line)
         line.game, line.start_text = self.game, self.start_text
         line.states, line.actions = list(self.states), list(self.actions)

@@ -140,7 +140,6 @@ class GameBatch(ABC):
         return getattr(self.game, rule)(self._states[row])
 
     def _fault(self, promise: int, got: object) -> FaultyGameError:
-        """The error for a promise that does not hold."""
         rule, want = _PROMISES[promise]
         want = want.format(game=self.game, last=self.game.num_actions - 1)
         return broken_promise(self.game.name, self.game.source_of(rule), got, want)
@@ -291,7 +290,6 @@ class CompiledBatch(GameBatch):
         self._line: Any = None  # scratch of `decide`
 
     def _functions(self, keys: bool) -> Any:
-        """The rules for the kernel; compiles the key rule only if needed."""
         if config.DISABLE_JIT:
             return self._compiled.rule_functions
         if keys not in self._tables:

@@ -123,7 +123,6 @@ class MainLine:
 
     @property
     def number(self) -> int:
-        """The number of the next move."""
         return len(self.actions) + 1
 
     def play(self, read: Callable[[], int], *, move: str = "", number: str = "") -> None:

@@ -170,7 +170,6 @@ class LearnerModule(LightningModule):
         }
 
     def learning_rate(self, step: int) -> float:
-        """The rate of the current optimizer step."""
         return self.settings.learning_rate(step, self.max_steps, self.time_share())
 
     def on_train_start(self) -> None:

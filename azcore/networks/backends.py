@@ -41,8 +41,6 @@ class EvaluatorSettings(Checked, group="evaluator"):
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """The conditions under which an evaluator will run."""
-
     game: Game  # the game of the observations
     device: torch.device
     dtype: torch.dtype  # float32 or bfloat16

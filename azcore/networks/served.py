@@ -222,7 +222,6 @@ class EvaluationServer:
             return slot
 
     def leave(self, slot: _Slot | None) -> None:
-        """Remove a user."""
         if slot is not None:
             with self._changing:
                 slot.users -= 1

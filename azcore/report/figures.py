@@ -8,8 +8,6 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One line of a chart."""
-
     column: str  # of metrics.csv
     label: str
     dashed: bool = False  # a reference, not the measured quantity

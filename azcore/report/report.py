@@ -96,7 +96,6 @@ class Report:
         return path
 
     def render(self) -> str:
-        """The page as text."""
         metrics = last_of_each(read_rows(self._run.metrics), ("generation",))
         games, notes = self._games.shown(count(metrics[-1], "step") if metrics else 0)
         return _page(self._run, metrics, games, notes)
@@ -110,7 +109,6 @@ def write_report(run_dir: Path, device: torch.device = CPU) -> Path:
 def _page(
     run: RunDirectory, metrics: list[dict[str, str]], games: list[Shown], notes: list[str]
 ) -> str:
-    """The page as text."""
     try:
         config, config_note = own_settings(run), ""
     except AzcoreError:
@@ -187,7 +185,6 @@ def boards_html(games: list[Shown]) -> str:
 
 
 def choices_html(games: list[dict[str, Any]]) -> str:
-    """A button for each game."""
     return "".join(
         f'<button type="button" data-game="{i}">{html.escape(game["why"])}</button>'
         for i, game in enumerate(games)

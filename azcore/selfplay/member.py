@@ -29,8 +29,6 @@ TELL = 0.25  # least seconds between two reports of progress
 
 
 class Round(NamedTuple):
-    """The result of a worker's round."""
-
     records: list[GameRecord]
     statistics: WorkerStatistics
     longest: int  # plies, of the process's games in play

@@ -29,8 +29,6 @@ from azcore.storage.game_record import GameRecord
 
 
 class Amount(NamedTuple):
-    """An amount of self-play."""
-
     games: int  # finished
     positions: int  # to learn from, in these games
 

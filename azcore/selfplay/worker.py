@@ -414,7 +414,6 @@ class Worker:
         return record
 
     def reset_statistics(self) -> None:
-        """Set all counts to zero."""
         self.statistics = WorkerStatistics()
 
     # -- exact resume ---------------------------------------------------------------------------

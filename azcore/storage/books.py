@@ -49,7 +49,6 @@ class CountedBook(Book):
             self._counts[self._key(state)][action] += 1
 
     def __len__(self) -> int:
-        """The number of positions."""
         return len(self._counts)
 
     def _key(self, state: Any) -> Hashable:

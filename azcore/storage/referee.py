@@ -144,7 +144,6 @@ class Referee:
         return verdict == _ENDED, outcome
 
     def _replayed(self, start: Any, moves: Moves) -> tuple[int, int, int]:
-        """(verdict, ply of the fault, outcome)."""
         game, play = self.game, _loop
         self._seen[:] = -1
         if not isinstance(game, CompiledGame):

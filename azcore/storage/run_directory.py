@@ -188,7 +188,6 @@ class RunDirectory:
             )
 
     def close(self) -> None:
-        """Release the lock."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None

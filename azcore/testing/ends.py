@@ -26,7 +26,6 @@ class Signs:
         self._contradict: Counter[str] = Counter()
 
     def note(self, state: Any, outcome: int) -> None:
-        """Count an end."""
         sides: dict[str, float] = {}
         if self.game.has_ownership and (cells := self.game.ownership(state)) is not None:
             sides["ownership"] = float(cells.sum(dtype=np.int64))

@@ -350,7 +350,6 @@ def _rows_of(pairs: Mapping[tuple[str, str], Difference]) -> list[dict[str, Any]
 
 
 def _save(path: Path, output: Sequence[RichTable | str]) -> None:
-    """Write what was printed."""
     try:
         with path.open("w", encoding="utf-8") as file:
             console = Console(file=file, markup=False, soft_wrap=True, width=PAGE)

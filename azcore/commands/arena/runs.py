@@ -20,8 +20,6 @@ from azcore.storage.table import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A checkpoint to be rated."""
-
     name: str  # in results
     path: Path
     digest: str  # of its bytes
@@ -39,8 +37,6 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run to be compared."""
-
     name: str  # its folder, within the folder that was given
     variant: str  # the name without the seed: runs of one variant are averaged
     seed: int

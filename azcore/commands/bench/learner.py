@@ -47,7 +47,6 @@ class Learning:
         self._optimizer = self._module.configure_optimizers()["optimizer"]
 
     def draw(self, number: int) -> dict[str, torch.Tensor]:
-        """The batch of a step."""
         settings = self._settings
         return draw_batch(
             self._window,

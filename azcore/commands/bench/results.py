@@ -39,8 +39,6 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One figure."""
-
     game: str
     settings: Mapping[str, Any]  # of the game, such as its board size
     what: str

@@ -102,7 +102,6 @@ def _keeps_the_contract(game: Game, positions: int, note: Note) -> Report:
 def _shown(
     game: Game, report: Report, settings: CheckSettings, width: int, note: Note
 ) -> tuple[Rows, Rows, str]:
-    """The facts, perft and pictures of a game."""
     note("perft and random games", [])
     counts = _perft_rows(game, settings)
     return _facts(game, report), counts, _pictures(game, settings.planes, width)

@@ -111,11 +111,9 @@ class Tuning:
 
     @property
     def trials(self) -> list[dict[str, str]]:
-        """The rows of tuning.csv."""
         return self._table.rows(self._table.columns)
 
     def run(self) -> None:
-        """Play the missing trials."""
         self._table.keep_before(len(self.trials))  # drops the incomplete row of a killed process
         for number in range(len(self.trials), self._options.trials):
             constants = self._proposal(number)
@@ -128,7 +126,6 @@ class Tuning:
         return int(generator(Purpose.TUNING, self._seed, number).integers(2**31))
 
     def _proposal(self, number: int) -> dict[str, float]:
-        """The constants of a trial, given the trials before it."""
         optuna = _optuna()
         distributions = {p.key: p.distribution() for p in self._parameters}
         # A fresh sampler for each trial, so that nothing but the trials themselves is remembered.

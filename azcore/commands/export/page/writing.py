@@ -173,7 +173,6 @@ def _runtime(folder: str | None) -> Path:
 
 
 def write_files(out: Path, name: str, content: Mapping[str, bytes], runtime: Path | None) -> None:
-    """Write the page, one game and the list of all games."""
     folder = out / "games" / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not (out / LIST).exists():
