@@ -171,11 +171,7 @@ class AlphaGoZero(Algorithm):
         return settings.gate.num_simulations or settings.search.num_simulations
 
     def _note(
-        self,
-        match: SpreadMatch,
-        moment: Moment,
-        promoted: bool,
-        verdict: Verdict | None,
+        self, match: SpreadMatch, moment: Moment, promoted: bool, verdict: Verdict | None
     ) -> None:
         result = match.result
         row = match_row(result, *moment, self._num_simulations, match.seconds)
@@ -196,11 +192,7 @@ class AlphaGoZero(Algorithm):
         state = {"best": self._best.state_dict(), "best_step": self._best_step}
         if self._matches.moment is None:
             return state
-        return {
-            **state,
-            "candidate": self._candidate.state_dict(),
-            **self._matches.state_dict(),
-        }
+        return {**state, "candidate": self._candidate.state_dict(), **self._matches.state_dict()}
 
     def on_load_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]

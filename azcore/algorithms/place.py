@@ -65,10 +65,7 @@ def place_here(settings: TrainerSettings) -> Place:
     within = 0 <= node < settings.num_nodes
     require(within, "NODE_RANK", f"0 to {settings.num_nodes - 1}", node)
     return replace(
-        place,
-        rank=node * settings.devices,
-        node=node,
-        meeting=f"tcp://{found.main_address}:{port}",
+        place, rank=node * settings.devices, node=node, meeting=f"tcp://{found.main_address}:{port}"
     )
 
 

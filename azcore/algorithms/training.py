@@ -196,13 +196,7 @@ class Training:
     def _make_trainer(self) -> Trainer:
         settings, run, terminal = self._settings, self._run, self._terminal
         rating = ArenaRating(
-            settings,
-            run,
-            self._data,
-            terminal,
-            self._arena_starts,
-            self._slots,
-            self._clock,
+            settings, run, self._data, terminal, self._arena_starts, self._slots, self._clock
         )
         self._clock.to_rate = rating.expected_seconds
         loop = Loop(

@@ -410,10 +410,7 @@ def random_openings(
         else:
             break
     require(
-        bool(openings),
-        "opening_plies",
-        f"low enough for {game.name} not to be over by then",
-        plies,
+        bool(openings), "opening_plies", f"low enough for {game.name} not to be over by then", plies
     )
     if book is not None and plies > 0:
         known = all(drawn)

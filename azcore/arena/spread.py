@@ -12,14 +12,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from azcore.arena.match import (
-    MatchGame,
-    MatchResult,
-    Opening,
-    derived_seed,
-    match_of,
-    play_from,
-)
+from azcore.arena.match import MatchGame, MatchResult, Opening, derived_seed, match_of, play_from
 from azcore.arena.players import Player, RandomPlayer, SearchPlayer
 from azcore.arena.sprt import SprtSettings
 from azcore.errors import AzcoreError

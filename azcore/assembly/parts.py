@@ -25,11 +25,7 @@ from azcore.learner.imported_games import SupervisedSettings, supervised_setting
 from azcore.learner.settings import LearnerSettings, PluginSettings
 from azcore.learner.trainer_settings import TrainerSettings, trainer_settings
 from azcore.networks import NetworkSettings, network_settings
-from azcore.networks.backends import (
-    EvaluatorSettings,
-    choose_device,
-    require_runnable,
-)
+from azcore.networks.backends import EvaluatorSettings, choose_device, require_runnable
 from azcore.networks.checkpoint import load_network
 from azcore.networks.probe import Probe, fastest
 from azcore.networks.served import ServedEvaluator, packed

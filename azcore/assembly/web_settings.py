@@ -18,10 +18,7 @@ from azcore.settings import (
     within,
 )
 
-TOKEN: Test = (
-    lambda token: token.isalnum() and token.isascii(),
-    "letters and digits, or null",
-)
+TOKEN: Test = (lambda token: token.isalnum() and token.isascii(), "letters and digits, or null")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -250,12 +250,7 @@ def _continued(
         is_new: it continues as a new run, which may choose files of groups and change some settings
             that do not depend on state.
     """
-    from azcore.storage.run_settings import (
-        OF_MACHINE,
-        flat,
-        read_config,
-        require_received_games,
-    )
+    from azcore.storage.run_settings import OF_MACHINE, flat, read_config, require_received_games
 
     saved = read_config(run)
     require_received_games(saved, {override.key_or_group for override in parsed(overrides)})

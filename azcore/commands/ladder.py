@@ -195,12 +195,7 @@ def _recipe(name: str, values: Any) -> Recipe:
     prepare = _preparations(values.get("prepare", {}), f"{where}.prepare")
     train = convert(tuple[str, ...], values.get("train", []), f"{where}.train")
     require(_command_of(train) == "train", f"{where}.train", "a line that trains", list(train))
-    return Recipe(
-        goal=str(values.get("goal", "")),
-        prepare=prepare,
-        train=train,
-        measures=measures,
-    )
+    return Recipe(goal=str(values.get("goal", "")), prepare=prepare, train=train, measures=measures)
 
 
 def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:

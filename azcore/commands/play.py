@@ -153,12 +153,7 @@ class Session:
     """One session: consecutive games with the same engine."""
 
     def __init__(
-        self,
-        game: Game,
-        thinker: Thinker,
-        settings: PlaySettings,
-        terminal: Terminal,
-        judge: str,
+        self, game: Game, thinker: Thinker, settings: PlaySettings, terminal: Terminal, judge: str
     ) -> None:
         self._game, self._thinker, self._settings = game, thinker, settings
         self._terminal, self._judge = terminal, judge

@@ -24,9 +24,7 @@ from azcore.algorithms.origin import (
 )
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, RunSettings
-from azcore.errors import (
-    CheckpointError,
-)
+from azcore.errors import CheckpointError
 from azcore.networks.checkpoint import describe_run, require_resumable, require_same_run
 from azcore.storage.checkpoint import is_whole, like, read_checkpoint, require_sizes
 from azcore.storage.run_directory import RunDirectory, find_run

@@ -27,12 +27,7 @@ from azcore.algorithms.follower import follow_here
 from azcore.algorithms.loggers import one_error_of_tensorboard, require_library
 from azcore.algorithms.metrics import METRICS
 from azcore.algorithms.objects import NONE, Objects
-from azcore.algorithms.origin import (
-    FORK,
-    INIT,
-    keep_first_weights,
-    require_same_origin,
-)
+from azcore.algorithms.origin import FORK, INIT, keep_first_weights, require_same_origin
 from azcore.algorithms.place import learns_on, place_here
 from azcore.algorithms.ranks import quiet_lightning
 from azcore.algorithms.reports import no_report
@@ -43,12 +38,7 @@ from azcore.commands.check.report import check_before_training
 from azcore.commands.export.games import write_games_of_generation
 from azcore.commands.export.settings import GenerationExport
 from azcore.commands.starting import seconds_trained, starting
-from azcore.errors import (
-    AzcoreError,
-    FaultyGameError,
-    LostProcessError,
-    SettingError,
-)
+from azcore.errors import AzcoreError, FaultyGameError, LostProcessError, SettingError
 from azcore.learner.trainer_settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
 from azcore.report.report import write_report
 from azcore.report.summary import summary_of
@@ -96,9 +86,7 @@ def train(config: Config) -> int:
 
 
 def train_run(
-    config: Config,
-    display: Callable[..., TrainingDisplay] | None = None,
-    objects: Objects = NONE,
+    config: Config, display: Callable[..., TrainingDisplay] | None = None, objects: Objects = NONE
 ) -> tuple[RunDirectory, int]:
     """Train like `train`; also returns the run's directory.
 

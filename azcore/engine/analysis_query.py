@@ -284,10 +284,7 @@ class _Reader:
     def _priorities(self, turns: list[int]) -> dict[int, int]:
         each = self._take("priorities")
         one = self._whole(
-            "priority",
-            -MOST_PRIORITY,
-            MOST_PRIORITY,
-            "Must be a number between -2^62 and 2^62",
+            "priority", -MOST_PRIORITY, MOST_PRIORITY, "Must be a number between -2^62 and 2^62"
         )
         if each is None:
             return dict.fromkeys(turns, one or 0)

@@ -20,12 +20,7 @@ import numpy as np
 from azcore.engine.gtp_analysis import MANY, UNKNOWN, Question, analysis
 from azcore.engine.gtp_clock import SeatClock, TimeSettings
 from azcore.engine.gtp_game import PASS, GtpGame
-from azcore.engine.gtp_words import (
-    Refusal,
-    number,
-    split,
-    whole,
-)
+from azcore.engine.gtp_words import Refusal, number, split, whole
 from azcore.engine.lines import LONGEST_LINE, Writer
 from azcore.engine.server import Engine, Server
 from azcore.engine.thought import Limits, Line, Report, Thought

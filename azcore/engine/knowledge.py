@@ -66,12 +66,7 @@ class Knowledge:
         return _names(settings) == _names(self._settings)
 
     def recall(
-        self,
-        state: Any,
-        ply: int,
-        only: Sequence[int],
-        *,
-        from_book: bool,
+        self, state: Any, ply: int, only: Sequence[int], *, from_book: bool
     ) -> Recalled | None:
         """The data on a position that is not over; None: no data.
 

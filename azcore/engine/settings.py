@@ -22,10 +22,7 @@ from azcore.settings import (
 
 BOOK_CHOICES = ("weighted", "best")
 PROTOCOL_NAMES = (*PROTOCOLS, "analysis")
-RESIGN_BELOW: Test = (
-    lambda value: -1 <= value <= 1,
-    "a value of -1 to 1, or null never to resign",
-)
+RESIGN_BELOW: Test = (lambda value: -1 <= value <= 1, "a value of -1 to 1, or null never to resign")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,17 +29,7 @@ class UciServer(PositionServer):
     protocol = "uci"
     position_word = "fen"
     clock_letters = ("w", "b")
-    numbers = (
-        "wtime",
-        "btime",
-        "winc",
-        "binc",
-        "movestogo",
-        "depth",
-        "nodes",
-        "mate",
-        "movetime",
-    )
+    numbers = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime")
     overhead_option = "Move Overhead"  # Stockfish's; python-chess takes no other spelling
     no_action = "(none)"  # Stockfish's answer, which python-chess and GUIs know
     centipawns_per_logit = 400 / math.log(10)

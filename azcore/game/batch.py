@@ -41,10 +41,7 @@ from azcore.game.batch_kernels import (
     rule_at_place,
 )
 from azcore.game.compilation import code_for
-from azcore.game.compiled import (
-    STEP,
-    RuleFunctions,
-)
+from azcore.game.compiled import STEP, RuleFunctions
 from azcore.game.contract import OUTCOMES, OUTCOMES_AS_TEXT, texts_along
 from azcore.game.exhaustive_search import Decided, decide, decide_ends, deciding_kernel, make_line
 from azcore.game.faults import broken_promise, game_faults, raised
@@ -149,10 +146,7 @@ class GameBatch(ABC):
 _PROMISES = {
     BAD_PLAYER: ("current_player", "0 or 1"),
     BAD_OUTCOME: ("outcome", OUTCOMES_AS_TEXT),
-    BAD_LEGAL: (
-        "legal_action_mask",
-        "1 to {game.num_actions} where the game is not over",
-    ),
+    BAD_LEGAL: ("legal_action_mask", "1 to {game.num_actions} where the game is not over"),
     BAD_ORDER: ("legal_action_mask", "actions that ascend, 0 to {last}"),
     BAD_LENGTH: (
         "is_terminal",

@@ -59,13 +59,7 @@ def watch(game: object = None) -> None:
             os.environ,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, reading, 0),
-                (
-                    os.POSIX_SPAWN_OPEN,
-                    1,
-                    os.devnull,
-                    os.O_WRONLY,
-                    0,
-                ),  # readers wait until it ends
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),  # readers wait until it ends
             ],
             setsid=True,  # Ctrl-C is for this process alone
         )

@@ -112,12 +112,7 @@ class GenerationLoader:
         parts: batches per step.
     """
 
-    def __init__(
-        self,
-        draw: Callable[[int], dict[str, Tensor]],
-        size: int,
-        parts: int = 1,
-    ) -> None:
+    def __init__(self, draw: Callable[[int], dict[str, Tensor]], size: int, parts: int = 1) -> None:
         self._draw, self._size, self._parts = draw, size, parts
         self.generation = 0  # of the current pass, or else of the next
         self.batch = 0  # next batch of that pass; above 0: its games have already arrived

@@ -164,10 +164,7 @@ class LearnerModule(LightningModule):
         """The optimizer of `learner.optimizer`, and its schedule."""
         optimizer = make_optimizer(self.settings, self.network.parameters())
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate)
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
-        }
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def learning_rate(self, step: int) -> float:
         return self.settings.learning_rate(step, self.max_steps, self.time_share())
@@ -202,10 +199,7 @@ class LearnerModule(LightningModule):
         Args:
             network: a network with the structure of this module's.
         """
-        weights = {
-            "state_dict": network.state_dict(prefix="network."),
-            "global_step": step,
-        }
+        weights = {"state_dict": network.state_dict(prefix="network."), "global_step": step}
         write_checkpoint({**weights, KEY: dict(self.description)}, Path(path))
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:

@@ -18,13 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from azcore.learner.sources import Progress, SelfPlay
-from azcore.selfplay.pool import (
-    NOTHING,
-    ActorStatistics,
-    Amount,
-    RoundsUnderWay,
-    WorkerPool,
-)
+from azcore.selfplay.pool import NOTHING, ActorStatistics, Amount, RoundsUnderWay, WorkerPool
 from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer

@@ -85,11 +85,7 @@ class SelfPlay(GameSource):
     """
 
     def __init__(
-        self,
-        *,
-        pool: WorkerPool,
-        window: ReplayBuffer,
-        weights_in_play: Callable[[], Weights],
+        self, *, pool: WorkerPool, window: ReplayBuffer, weights_in_play: Callable[[], Weights]
     ) -> None:
         self._pool, self._window, self._weights_in_play = pool, window, weights_in_play
         self._threshold: float | None = None  # of resignation, in the current generation

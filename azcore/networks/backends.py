@@ -105,10 +105,7 @@ class CudaGraphBackend(Backend):
 
     def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
         return CudaGraphEvaluator(
-            network=network,
-            game=conditions.game,
-            device=conditions.device,
-            dtype=conditions.dtype,
+            network=network, game=conditions.game, device=conditions.device, dtype=conditions.dtype
         )
 
 

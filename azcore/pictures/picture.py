@@ -122,8 +122,7 @@ def draw_board(
     parts = pencil.parts(board)
     body = "".join(group(name, (piece.svg for piece in parts[name])) for name in PARTS)
     body += group(
-        "layers",
-        layer_drawing.drawn(board, pencil.geometry, layers or Layers(), pencil.palette),
+        "layers", layer_drawing.drawn(board, pencil.geometry, layers or Layers(), pencil.palette)
     )
     svg = pencil.whole(body, describe_board(board, seats))
     return Picture(svg, pencil.geometry.width, pencil.geometry.height, pencil.targets(board))

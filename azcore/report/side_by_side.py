@@ -26,15 +26,7 @@ from azcore.report.figures import setting
 from azcore.report.films import Filmed, Films
 from azcore.report.report import ANCHOR, duration, json_for_script
 from azcore.report.rules_facts import RulesFacts, facts_of
-from azcore.report.tables import (
-    cell,
-    count,
-    last_of_each,
-    rating_curve,
-    read_rows,
-    scores,
-    thinned,
-)
+from azcore.report.tables import cell, count, last_of_each, rating_curve, read_rows, scores, thinned
 from azcore.storage.changes import describe_changes
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import own_settings

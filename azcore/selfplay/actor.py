@@ -93,10 +93,7 @@ class Actor(WorkerPool):
         self.set_evaluator(evaluator, weights.version, resign_threshold)
 
     def set_evaluator(
-        self,
-        evaluator: Evaluator,
-        weights_version: int,
-        resign_threshold: float | None = None,
+        self, evaluator: Evaluator, weights_version: int, resign_threshold: float | None = None
     ) -> None:
         """Continue with newer weights; see `set_weights`.
 

@@ -38,10 +38,7 @@ class CountedBook(Book):
     """
 
     def __init__(
-        self,
-        game: Game,
-        played: Iterable[tuple[Any, int]],
-        left_out: Sequence[AzcoreError] = (),
+        self, game: Game, played: Iterable[tuple[Any, int]], left_out: Sequence[AzcoreError] = ()
     ) -> None:
         self._game, self.left_out = game, left_out
         self._counts: dict[Hashable, Counter[int]] = defaultdict(Counter)

@@ -272,16 +272,8 @@ def _check_header(record: GameRecord) -> None:
         ("seed", is_whole(record.seed, 0), "0 to 2^63 - 1"),
         ("game_index", is_whole(record.game_index, 0), "0 to 2^63 - 1"),
         ("weights_version", is_whole(record.weights_version, 0), "0 to 2^63 - 1"),
-        (
-            "resigned_by",
-            record.resigned_by is None or is_whole(record.resigned_by, 0, 1),
-            "a seat",
-        ),
-        (
-            "resign_threshold",
-            threshold is None or _is_number(threshold),
-            "a number",
-        ),
+        ("resigned_by", record.resigned_by is None or is_whole(record.resigned_by, 0, 1), "a seat"),
+        ("resign_threshold", threshold is None or _is_number(threshold), "a number"),
         ("played_out", type(record.played_out) is bool, "true or false"),
         ("counts", record.counts is None or record.counts in COUNTS, " or ".join(COUNTS)),
     ):

@@ -193,11 +193,7 @@ def _kernel(state: Any) -> Callable[..., tuple[int, int, int]]:
         [types.uint16[::1], types.uint32[::1], types.uint16[::1], types.uint8[::1]], Moves
     )
     signature = types.Tuple((types.int64,) * 3)(  # type: ignore[no-untyped-call]
-        types.int64[:, ::1],
-        types.Array(state, 1, "C"),
-        moves,
-        types.int32[::1],
-        types.int32[::1],
+        types.int64[:, ::1], types.Array(state, 1, "C"), moves, types.int32[::1], types.int32[::1]
     )
     kernel: Callable[..., tuple[int, int, int]] = compiled(
         _replay_from_table, signature, sources=(__file__, *RULE_SOURCES)

@@ -77,23 +77,14 @@ OF_SEARCH = (
 OF_GUMBEL = ("gumbel", "num_simulations", "transpositions", "proof_plies")  # of Gumbel's search
 # Settings that runs of 0.2.0 lack, with the values that reproduce what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
-    "selfplay": {
-        "start_share": 1.0,
-        "round_waves": 16,
-        "temperatures": [],
-        "regret_share": 0.0,
-    },
+    "selfplay": {"start_share": 1.0, "round_waves": 16, "temperatures": [], "regret_share": 0.0},
     "replay": {
         "window_on_disk": False,
         "value_samples_per_game": None,
         "least_samples_per_position": None,
     },
     "trainer": {"accumulate_grad_batches": 1},
-    "learner": {
-        "sync_batch_norm": True,
-        "compile": False,
-        "auxiliary_weights": {"material": 4.0},
-    },
+    "learner": {"sync_batch_norm": True, "compile": False, "auxiliary_weights": {"material": 4.0}},
     "plugins": {"targets": None, "augmentation": None, "learner": None, "algorithm": None},
     "puct": {"rule": None},
     "search": {"proof_plies": 0},

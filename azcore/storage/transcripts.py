@@ -23,13 +23,7 @@ from typing import Protocol
 import numpy as np
 
 from azcore.atomic import replacing
-from azcore.errors import (
-    AzcoreError,
-    GameError,
-    GameFileError,
-    InvalidTextError,
-    TranscriptError,
-)
+from azcore.errors import AzcoreError, GameError, GameFileError, InvalidTextError, TranscriptError
 from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.game.transcript import LONGEST_GAME
 from azcore.storage.commentary import TOP, Remark, write_remark

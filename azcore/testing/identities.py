@@ -160,11 +160,7 @@ class _RandomGames:
     """Checks random games one after another, and collects numbers for the report."""
 
     def __init__(
-        self,
-        checker: Checker,
-        oracle: OracleGame | None,
-        state_texts: StateTexts,
-        deadline: float,
+        self, checker: Checker, oracle: OracleGame | None, state_texts: StateTexts, deadline: float
     ) -> None:
         self.checker = checker
         self.deadline = deadline  # of time.monotonic()

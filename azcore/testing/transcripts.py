@@ -60,12 +60,7 @@ class Transcripts:
         return None
 
     def _check_read_back(
-        self,
-        name: str,
-        form: TranscriptFormat,
-        text: str,
-        written: Transcript,
-        view: View,
+        self, name: str, form: TranscriptFormat, text: str, written: Transcript, view: View
     ) -> None:
         checker, identity = self.checker, Identity.TRANSCRIPT
         with checker.during(identity, f"reading {name}"):

@@ -45,14 +45,7 @@ from azcore.commands.arena.matches import (
     play_all,
     player_of_matches,
 )
-from azcore.commands.arena.means import (
-    Difference,
-    MeanPoint,
-    Pool,
-    Rated,
-    difference,
-    mean_curves,
-)
+from azcore.commands.arena.means import Difference, MeanPoint, Pool, Rated, difference, mean_curves
 from azcore.commands.arena.printed import probability
 from azcore.commands.arena.runs import Run, find_runs, labels
 from azcore.commands.arena.settings import ComparisonSettings, comparison_settings

@@ -157,21 +157,10 @@ def _curve(
         for bounds in zip(*((mean.low, mean.value, mean.high) for mean in means), strict=True)
     )
     if len(points) > 1:
-        axes.fill_between(
-            at,
-            low,
-            high,
-            color=colour,
-            alpha=0.15,
-            linewidth=0,
-        )
+        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
     else:  # a single point has no band
         axes.errorbar(
-            at,
-            values,
-            yerr=[[values[0] - low[0]], [high[0] - values[0]]],
-            color=colour,
-            capsize=5,
+            at, values, yerr=[[values[0] - low[0]], [high[0] - values[0]]], color=colour, capsize=5
         )
     axes.plot(
         at,

@@ -23,13 +23,7 @@ from rich.markup import escape
 
 from azcore import interrupts
 from azcore.arena.elo import rating_list
-from azcore.arena.match import (
-    FORMATS,
-    ArenaSettings,
-    MatchResult,
-    derived_seed,
-    random_openings,
-)
+from azcore.arena.match import FORMATS, ArenaSettings, MatchResult, derived_seed, random_openings
 from azcore.arena.players import Player
 from azcore.assembly.entrants import entrants_of, identity_of, players_of, two_at_least
 from azcore.assembly.parts import Config, MatchSettings, settings_from

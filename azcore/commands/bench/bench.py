@@ -80,11 +80,7 @@ def bench(config: Config) -> int:
     options = build(BenchSettings, config["bench"], "bench")
     sized = {
         **config,
-        "network": {
-            **config["network"],
-            "blocks": options.blocks,
-            "channels": options.channels,
-        },
+        "network": {**config["network"], "blocks": options.blocks, "channels": options.channels},
         "selfplay": {**config["selfplay"], "num_games": options.num_games},
     }
     if "plan" in options.rows:

@@ -133,12 +133,7 @@ def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]
 
 
 def planned(
-    rates: Rates,
-    settings: LearningSettings,
-    steps: int,
-    *,
-    overlaps: bool,
-    speedup: float = 1.0,
+    rates: Rates, settings: LearningSettings, steps: int, *, overlaps: bool, speedup: float = 1.0
 ) -> Plan:
     """The cost of a run with these settings up to a step.
 

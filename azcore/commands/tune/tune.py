@@ -290,11 +290,7 @@ def _tune(
             f"{float(confirmed['score']):.1%} [{low:.1%}, {high:.1%}]: {verdict}"
         )
     write_result(
-        config,
-        folder=folder,
-        constants=constants,
-        score=vars(estimate),
-        confirmed=confirmed,
+        config, folder=folder, constants=constants, score=vars(estimate), confirmed=confirmed
     )
     return 0
 
