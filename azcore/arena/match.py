@@ -78,11 +78,7 @@ LEFT_OUT: Mapping[str, Any] = {
 
 
 def arena_settings(config: Mapping[str, Any]) -> ArenaSettings:
-    """The group `arena`; the number of simulations is that of the search, unless it has its own.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The group `arena`; the number of simulations is that of the search, unless it has its own."""
     return build_group(ArenaSettings, config, "arena", LEFT_OUT, ["num_simulations"])
 
 

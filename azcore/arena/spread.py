@@ -132,9 +132,6 @@ def play_spread(
     Args:
         first: has seat 0 in even rows, seat 1 in odd ones.
         second: has the other seat.
-
-    Raises:
-        AzcoreError: see `play_in_parts`.
     """
     contenders = (first, second)
     here = tuple(

@@ -94,10 +94,7 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
     """The players that the texts name, with checkpoints already read, since a run may rewrite them.
 
     Args:
-        texts: as for `players_from`.
-
-    Raises:
-        SettingError, CheckpointError: as `players_named`.
+        texts: as for `players_named`.
     """
     entrants: list[Entrant] = []
     for text in texts:
@@ -135,15 +132,6 @@ def _exists(place: str) -> bool:
     return Path(place).exists() or (run != "" and " " not in name and Path(run).exists())
 
 
-def players_from(settings: MatchSettings, texts: Sequence[str]) -> list[Player]:
-    """`players_named` for matches.
-
-    Raises:
-        SettingError: there are fewer than two.
-    """
-    return two_at_least(players_named(settings, texts))
-
-
 def two_at_least(players: list[Player]) -> list[Player]:
     """Return the players after checking that there are enough.
 
@@ -167,11 +155,7 @@ def players_named(settings: MatchSettings, texts: Sequence[str]) -> list[Player]
 
 
 def players_of(settings: MatchSettings, entrants: Sequence[Entrant]) -> list[Player]:
-    """A player for each entrant, with a unique name.
-
-    Raises:
-        SettingError, CheckpointError: as `players_named`.
-    """
+    """A player for each entrant, with a unique name."""
     players: list[Player] = []
     for entrant in entrants:
         if isinstance(entrant, Saved):
@@ -255,10 +239,7 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
     """Name, version and settings of the game of the first checkpoint; None if there is none.
 
     Args:
-        texts: as for `players_from`.
-
-    Raises:
-        SettingError, CheckpointError: as `players_from`.
+        texts: as for `players_named`.
     """
     for text in texts:
         if text.partition(":")[0] not in KINDS and not is_program(text, programs):

@@ -28,11 +28,7 @@ SERVERS = {  # module and class by `engine.protocol` or `Game.protocol`
 
 
 def serve(config: Mapping[str, Any]) -> NoReturn:
-    """Speak the game's protocol on standard input and output until `quit`, then exit.
-
-    Raises:
-        AzcoreError: a setting cannot be used; the protocol also reports an unusable checkpoint.
-    """
+    """Speak the game's protocol on standard input and output until `quit`, then exit."""
     out = claim_stdout()
     settings = _settings(config)
     search = thinking_search(config)
@@ -80,11 +76,7 @@ def _load(config: Mapping[str, Any]) -> Loaded:
 
 
 def loaded(config: Mapping[str, Any]) -> Loaded:
-    """What a checkpoint's engine searches with, or the configured game without a network.
-
-    Raises:
-        AzcoreError: a setting or the checkpoint cannot be used.
-    """
+    """What a checkpoint's engine searches with, or the configured game without a network."""
     if config["checkpoint"] is None:
         values = dict(config["game"])
         game = make(values.pop("name"), **values)

@@ -47,11 +47,7 @@ class Forecast:
         self._share = SHARE / max(1, len(self.names))
 
     def look(self) -> None:
-        """Describe the runs that have measured their speed since the last call.
-
-        Raises:
-            SettingError: all have, and the time is too short for one of them.
-        """
+        """Describe the runs that have measured their speed since the last call."""
         passed = time.monotonic() - self._began
         waiting = []
         for name in self.names:

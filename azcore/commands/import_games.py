@@ -49,11 +49,7 @@ class ImportSettings(Checked, group="import"):
     off_the_board: bool
 
     def require_wanted(self, transcript: Transcript) -> None:
-        """Refuse a game that these settings exclude.
-
-        Raises:
-            TranscriptError: with the reason.
-        """
+        """Refuse a game that these settings exclude."""
         plies, lowest = len(transcript.actions), self.min_rating
         if plies < self.min_plies:
             raise TranscriptError(

@@ -90,11 +90,7 @@ class Recipe:
 
 
 def ladder(config: Config) -> int:
-    """Climb the requested recipes and print the measurements; 0, or 130.
-
-    Raises:
-        SettingError: a recipe cannot be used, or one of its commands fails.
-    """
+    """Climb the requested recipes and print the measurements; 0, or 130."""
     group = config["ladder"]
     recipes = recipes_from(group)
     wanted, minutes = _wanted(_named(group), recipes), minutes_of(group)
@@ -135,11 +131,7 @@ def _wanted(names: list[str], recipes: Mapping[str, Recipe]) -> dict[str, Recipe
 
 
 def minutes_of(group: Mapping[str, Any]) -> float | None:
-    """`ladder.minutes`.
-
-    Raises:
-        SettingError: it cannot be used.
-    """
+    """`ladder.minutes`."""
     minutes = convert(float | None, group.get("minutes"), "ladder.minutes")
     fits = minutes is None or 0 < minutes <= 10_000
     require(fits, "ladder.minutes", "0 to 10,000, or null", minutes)
@@ -147,11 +139,7 @@ def minutes_of(group: Mapping[str, Any]) -> float | None:
 
 
 def least_steps_of(group: Mapping[str, Any]) -> int | None:
-    """`ladder.least_steps`.
-
-    Raises:
-        SettingError: it cannot be used.
-    """
+    """`ladder.least_steps`."""
     steps: int | None = convert(int | None, group.get("least_steps"), "ladder.least_steps")
     require(steps is None or steps >= 1, "ladder.least_steps", "1 or more, or null", steps)
     return steps
@@ -162,11 +150,7 @@ def _web(folder: Path) -> str:
 
 
 def recipes_from(group: Mapping[str, Any]) -> dict[str, Recipe]:
-    """The recipes of the group `ladder`, by name, with those of games that `climb` names.
-
-    Raises:
-        SettingError: one of them cannot be used.
-    """
+    """The recipes of the group `ladder`, by name, with those of games that `climb` names."""
     recipes = {name: _recipe(name, values) for name, values in (group["recipes"] or {}).items()}
     words = convert(tuple[str, ...] | None, group.get("own"), "ladder.own")
     if words is not None:

@@ -78,20 +78,12 @@ class PlaySettings(Checked, group="play"):
 
 
 def play_settings(config: Mapping[str, Any]) -> PlaySettings:
-    """The group `play`, with the simulations of `search`.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The group `play`, with the simulations of `search`."""
     return build_group(PlaySettings, config, "play", of_search=["num_simulations"])
 
 
 def play(config: Mapping[str, Any]) -> int:
-    """Play until `quit` or the end of the input. Returns 0, or 130 after an interrupt.
-
-    Raises:
-        AzcoreError: a setting or the checkpoint cannot be used.
-    """
+    """Play until `quit` or the end of the input. Returns 0, or 130 after an interrupt."""
     settings = play_settings(config)
     engine = engine_settings(config)
     search = thinking_search(config)

@@ -41,11 +41,7 @@ class PuzzleSettings(Checked, group="puzzles"):
 
 
 def puzzles(config: Config) -> int:
-    """Let each player choose a move in each position, and print the shares; 0, or 130.
-
-    Raises:
-        AzcoreError: a setting, a file or a player cannot be used.
-    """
+    """Let each player choose a move in each position, and print the shares; 0, or 130."""
     options = build(PuzzleSettings, config["puzzles"], "puzzles")
     settings = settings_from(config, MatchSettings)
     game = settings.game

@@ -16,12 +16,7 @@ from azcore.storage.run_directory import RunDirectory, runs_inside
 
 
 def report(config: Config) -> int:
-    """Write the page of the runs in `run_dir`, and print its path; 0.
-
-    Raises:
-        SettingError: there is no such run, there are too few or too many, or the page cannot be
-            written.
-    """
+    """Write the page of the runs in `run_dir`, and print its path; 0."""
     given, out = config["run_dir"], config["out"]
     if given is None:
         raise SettingError(

@@ -14,11 +14,7 @@ from azcore.errors import SettingError
 
 
 def write_result(config: Config, **found: object) -> None:
-    """Write a command's result as one JSON object to the file in `result`, if set.
-
-    Raises:
-        SettingError: the file cannot be written.
-    """
+    """Write a command's result as one JSON object to the file in `result`, if set."""
     if config.get("result") is None:
         return
     path = Path(str(config["result"]))

@@ -49,11 +49,7 @@ def starting(
     settings: RunSettings,
     terminal: TrainingDisplay,
 ) -> Iterator[Start]:
-    """Finds what the run starts from or resumes; deletes its copies if a later step fails.
-
-    Raises:
-        AzcoreError: that cannot be used.
-    """
+    """Finds what the run starts from or resumes; deletes its copies if a later step fails."""
     if config["resume"]:
         run.open()
         yield _resumed(run, config["resume"], origin, settings, terminal)

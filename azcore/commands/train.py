@@ -71,11 +71,7 @@ class Interrupted(BaseException):
 
 
 def train(config: Config) -> int:
-    """Train with the composed configuration. Returns 0 at the run's end, 130 after an interrupt.
-
-    Raises:
-        AzcoreError: a setting, file or game cannot be used; saved work stays.
-    """
+    """Train with the composed configuration. Returns 0 at the run's end, 130 after an interrupt."""
     trainer = trainer_settings(config["trainer"])
     _require_here(trainer)
     place = place_here(trainer)
@@ -187,11 +183,7 @@ def train_run(
 
 
 def is_finished(run: RunDirectory) -> bool:
-    """Whether a run has reached its own limit, in steps or in time.
-
-    Raises:
-        AzcoreError: its settings or its checkpoint cannot be read.
-    """
+    """Whether a run has reached its own limit, in steps or in time."""
     if not run.last_checkpoint.exists():
         return False
     config, checkpoint = read_config(run), read_checkpoint(run.last_checkpoint)

@@ -51,11 +51,7 @@ _MOMENT = 1.0  # seconds until it ends without visitors
 
 
 def serve_page(config: Mapping[str, Any]) -> int:
-    """Serve the page until Ctrl-C or SIGTERM. Returns 130.
-
-    Raises:
-        AzcoreError: a setting cannot be used, or the port is taken.
-    """
+    """Serve the page until Ctrl-C or SIGTERM. Returns 130."""
     settings = _settings(config)
     listening = listen(settings)
     address = _address(settings, listening.getsockname()[1])
@@ -102,9 +98,6 @@ def page_beside(
 
     Args:
         run: the folder of the current run; the page also has the runs next to it.
-
-    Raises:
-        SettingError: a setting cannot be used, or the port is taken.
     """
     settings = _settings(config)
     runs = Path(settings.runs)
@@ -201,11 +194,7 @@ def return_large_arrays() -> None:
 
 
 def page(config: Mapping[str, Any], settings: WebSettings) -> ASGIApp:
-    """The page as an ASGI application.
-
-    Raises:
-        AzcoreError: a setting cannot be used.
-    """
+    """The page as an ASGI application."""
     leaves = {name: getattr(settings, name) for name in ("num_simulations", "leaves_per_tree")}
     own = {**config, "search": {**config["search"], **leaves}}
     engine, search = engine_settings(own), thinking_search(own)

@@ -82,9 +82,6 @@ def comparison(config: Config) -> int:
     """Rate, write the tables, draw the figure and print the ratings of the last checkpoints.
 
     Returns: 0, or 130 when interrupted; matches already played stay saved.
-
-    Raises:
-        AzcoreError: a setting or a run cannot be used; matches already played stay saved.
     """
     options = comparison_settings(config["arena"])
     supervised = supervised_settings(config)

@@ -71,9 +71,6 @@ def draw(
     Args:
         search: the rating of search without a network.
         laws: the fitted laws by quantity, with `arena.x=compute`.
-
-    Raises:
-        SettingError: a file cannot be written.
     """
     shown = [panel for panel in PANELS if panel.name in rated[0].values]
     columns = len(shown) + bool(laws)

@@ -139,11 +139,7 @@ def player_of_matches(
     circumstances: Circumstances,
     say: Callable[[str], None],
 ) -> Iterator[PlayMatch]:
-    """The function that plays the matches, here or elsewhere, during the `with` block.
-
-    Raises:
-        SettingError: the backend cannot be used.
-    """
+    """The function that plays the matches, here or elsewhere, during the `with` block."""
     arena = settings.arena
     given: dict[str, Any] = {
         "num_games": arena.games,

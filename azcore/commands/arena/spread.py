@@ -99,9 +99,6 @@ def slots_of(
 
     Args:
         backend: any but in this process.
-
-    Raises:
-        SettingError: the backend cannot provide them.
     """
     backend.require_device(settings.device.type)
     stated = backend.actors if backend.name == "ray" else backend.processes

@@ -144,11 +144,7 @@ def _conditions(settings: MatchSettings) -> tuple[object, ...]:
 
 
 def wanted_players(config: Mapping[str, Any], command: str) -> list[str]:
-    """The texts of `players`, or `checkpoint` and its default opponents.
-
-    Raises:
-        SettingError: neither is given.
-    """
+    """The texts of `players`, or `checkpoint` and its default opponents."""
     players, checkpoint = config.get("players"), config["checkpoint"]
     if players is None:
         if checkpoint is None:
@@ -164,11 +160,7 @@ def wanted_players(config: Mapping[str, Any], command: str) -> list[str]:
 
 
 def require_positions(players: Sequence[Player], starts: Starts | None) -> None:
-    """Refuse starts that are positions if a player's protocol cannot set them up.
-
-    Raises:
-        SettingError: the message names the player and the position.
-    """
+    """Refuse starts that are positions if a player's protocol cannot set them up."""
     if starts is not None and (place := starts.set_up()):
         for player in players:
             if not player.takes_positions:
@@ -179,11 +171,7 @@ def require_positions(players: Sequence[Player], starts: Starts | None) -> None:
 
 
 def known_of(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase | None]:
-    """The book and tablebase in the settings.
-
-    Raises:
-        AzcoreError: one of them cannot be used.
-    """
+    """The book and tablebase in the settings."""
     book = tablebase = None
     if arena.book is not None:
         require(arena.opening_plies > 0, "arena.opening_plies", "1 or more with arena.book", 0)

@@ -73,9 +73,6 @@ def bench(config: Config) -> int:
 
     Returns:
         0, or 1 if a peer failed.
-
-    Raises:
-        AzcoreError: a setting cannot be used, or a file cannot be written.
     """
     options = build(BenchSettings, config["bench"], "bench")
     sized = {

@@ -85,11 +85,7 @@ class Plan:
 
 
 def plan_settings(config: Config) -> tuple[PlanSettings, RunSettings, dict[str, float]]:
-    """How to plan, for which run, and the actual cost of the run in `plan.run`, if any.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """How to plan, for which run, and the actual cost of the run in `plan.run`, if any."""
     options = build(PlanSettings, config["plan"], "plan")
     settings = settings_from(config, RunSettings)
     require(not settings.supervised.enabled, "algorithm", "one with self-play", config["algorithm"])
@@ -97,11 +93,7 @@ def plan_settings(config: Config) -> tuple[PlanSettings, RunSettings, dict[str, 
 
 
 def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]:
-    """The cost of a run with these settings; with `plan.run` also planned ÷ actual.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The cost of a run with these settings; with `plan.run` also planned ÷ actual."""
     options, settings, done = plan_settings(config)
     rates = measured(settings, options, say)
     steps = settings.trainer.max_steps

@@ -95,9 +95,6 @@ def write_results(
         machine: see `machine`.
         peers: the versions of their packages, by peer.
         failed: sentences about failed measurements.
-
-    Raises:
-        SettingError: it cannot be written.
     """
     content = {
         "format": FORMAT,

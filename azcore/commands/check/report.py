@@ -51,7 +51,6 @@ def check(config: Mapping[str, Any]) -> int:
     Raises:
         ContractError: an identity does not hold.
         FaultyGameError: the game cannot be loaded or compiled.
-        AzcoreError: a setting cannot be used.
     """
     settings = build(CheckSettings, config["check"], "check")
     facts = dict(config["game"])

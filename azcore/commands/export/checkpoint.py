@@ -43,11 +43,7 @@ def export_checkpoint(config: Config, settings: ExportedCheckpoint) -> int:
 
 
 def from_and_to(config: Config, suffix: str) -> tuple[Path, Path]:
-    """The checkpoint in `checkpoint`, and the new file in `out`.
-
-    Raises:
-        SettingError, CheckpointError: one of them is missing, or the file exists already.
-    """
+    """The checkpoint in `checkpoint`, and the new file in `out`."""
     if config["checkpoint"] is None or config["out"] is None:
         what = config["export"]["what"]
         raise SettingError(f"what={what} needs checkpoint=RUN out=NAME{suffix}")

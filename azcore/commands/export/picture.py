@@ -18,11 +18,7 @@ from azcore.storage.start_states import StartStates
 
 
 def export_picture(config: Config, settings: ExportedPicture) -> int:
-    """Write the picture that `out` names; 0.
-
-    Raises:
-        AzcoreError: settings, position or records cannot be used, or nothing can be written.
-    """
+    """Write the picture that `out` names; 0."""
     require(config["out"] is not None, "out", "a file such as board.svg or board.png", None)
     path = Path(str(config["out"]))
     require_suffix(path)

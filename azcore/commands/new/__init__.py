@@ -40,12 +40,7 @@ _TAKEN = (
 
 
 def new_package(config: Mapping[str, Any]) -> int:
-    """`command=new`: write the package and print the next steps; 0.
-
-    Raises:
-        SettingError: a name or folder is missing or cannot be used.
-        GameError: the name is taken.
-    """
+    """`command=new`: write the package and print the next steps; 0."""
     name, place, kind = config["name"], config["new"], config["kind"]
     folder = place.get("path") if isinstance(place, dict) else place
     if name is None:
@@ -75,7 +70,6 @@ def write_package(name: str, folder: Path, kind: str = "compiled") -> Path:
     Raises:
         SettingError: `name` cannot be used, something of that name exists, or the package cannot be
             written.
-        GameError: a game of that name is installed.
     """
     check_name(name)
     target = folder / name
