@@ -222,7 +222,7 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
 
 def forked(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
-    """The settings of a fork: those of the run that it continues, with the command line's changes."""
+    """The settings of a fork: those of the continued run, with the changes of the command line."""
     from azcore.assembly.entrants import checkpoint_of
     from azcore.storage.run_directory import find_run
 

@@ -14,8 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from azcore.engine.gtp_analysis import considered
 from azcore.engine.gtp_game import PASS, TROMP_TAYLOR
 from azcore.engine.gtp_words import NAMED_RULES, rules_name, seats_by_word, sgf_format
 from azcore.engine.thought import Limits, Line
@@ -74,16 +73,12 @@ class Query:
         return Limits(simulations=self.visits or visits, seconds=self.seconds, actions=actions)
 
     def _considered(self, line: Line) -> tuple[int, ...]:
-        rules = [(allowed, moves) for allowed, seat, moves in self.rules if seat == line.player]
-        if not rules or line.is_over:
-            return ()
-        left = set(np.flatnonzero(line.game.legal_action_mask(line.state)).tolist())
-        for allowed, moves in rules:
-            named = {_action(line, move) for move in moves}
-            left = left & named if allowed else left - named
-        if not left:
-            raise QueryError("allowMoves" if rules[0][0] else "avoidMoves", "No legal move is left")
-        return tuple(sorted(left))
+        left = [] if line.is_over else considered(self.rules, line, _action)
+        if left is None:
+            raise QueryError(
+                "allowMoves" if self.rules[0][0] else "avoidMoves", "No legal move is left"
+            )
+        return tuple(left)
 
 
 def _action(line: Line, text: str) -> int:

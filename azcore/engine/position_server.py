@@ -27,14 +27,7 @@ from typing import Any
 from azcore.engine.go_command import GoCommand, read_go
 from azcore.engine.lines import Writer
 from azcore.engine.mates import LONGEST
-from azcore.engine.options import (
-    Option,
-    overhead_option,
-    plain_name,
-    set_option,
-    simulations_option,
-    variations_option,
-)
+from azcore.engine.options import MOST_VARIATIONS, Option, plain_name, set_option, whole_option
 from azcore.engine.position_command import Follower, GivenGame, read_position
 from azcore.engine.scores import centipawns, wins_at_once
 from azcore.engine.server import AbandonedError, Engine, NotLoadedError, Server
@@ -122,7 +115,7 @@ class PositionServer(Server):
             "go": self.think,
             "stop": lambda _: self._stop_thinking(),
             "ponderhit": lambda _: self._on_ponderhit(),
-            "setoption": self._on_setoption,
+            "setoption": lambda words: set_option(self._options, words),
             "debug": self._on_debug,
             **self._own_commands(),
         }
@@ -235,16 +228,24 @@ class PositionServer(Server):
             raise InvalidTextError(f"debug must be on or off, got {' '.join(words)[:20]!r}")
         self._debug = words == ["on"]
 
-    def _on_setoption(self, words: list[str]) -> None:
-        set_option(self._options, words)
-
     def _all_options(self) -> list[Option]:
         settings = self.engine.settings
         return [
             *self._own_options(),
-            variations_option(self._set_variations),
-            simulations_option(settings, self._change),
-            overhead_option(self.overhead_option, settings, self._change),
+            whole_option("MultiPV", 1, MOST_VARIATIONS, self._set_variations),
+            whole_option(
+                "Simulations",
+                settings.num_simulations,
+                10_000_000,
+                lambda count: self._change(num_simulations=count),
+            ),
+            whole_option(
+                self.overhead_option,
+                round(1000 * settings.move_overhead),
+                10_000,
+                lambda milliseconds: self._change(move_overhead=milliseconds / 1000),
+                least=0,
+            ),
         ]
 
     def _set_variations(self, count: int) -> None:

@@ -90,6 +90,12 @@ class Engine:
     def game(self) -> Game:
         return self.thinker.game
 
+    @property
+    def predictable(self) -> frozenset[str]:
+        """The network's predictions besides policy and value."""
+        predictor = self.thinker.predictor
+        return frozenset() if predictor is None else predictor.predicts
+
     def on_failure(self, tell: Callable[[BaseException], None]) -> None:
         """Call `tell` from another thread if loading fails; at once if it has already failed."""
 
