@@ -33,7 +33,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import Logger
@@ -348,46 +348,29 @@ class _Ranked(DDPStrategy):
         self._launcher = None
 
 
-class _Environment(ClusterEnvironment):
+class _Environment(LightningEnvironment):
     """Gives Lightning the place of this process, so that it does not connect the ranks itself."""
+
+    creates_processes_externally = True
 
     def __init__(self, place: Place) -> None:
         super().__init__()
         self._place = place
 
-    @property
-    def creates_processes_externally(self) -> bool:
-        return True
-
-    @property
-    def main_address(self) -> str:
-        return "127.0.0.1"
-
-    @property
-    def main_port(self) -> int:
-        return 0
-
-    @staticmethod
-    def detect() -> bool:
-        return False
-
     def world_size(self) -> int:
         return self._place.size
 
-    def set_world_size(self, size: int) -> None:
-        pass
-
     def global_rank(self) -> int:
         return self._place.rank
-
-    def set_global_rank(self, rank: int) -> None:
-        pass
 
     def local_rank(self) -> int:
         return self._place.local
 
     def node_rank(self) -> int:
         return self._place.node
+
+    def teardown(self) -> None:
+        pass  # the launcher's variables stay
 
 
 class Together(Callback):

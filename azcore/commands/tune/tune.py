@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import yaml
@@ -54,12 +54,7 @@ from azcore.storage.run_directory import RUNS, locked
 from azcore.storage.table import Table
 from azcore.storage.untrusted import read_yaml, require_no_links
 
-if TYPE_CHECKING:
-    pass
-
 Match = Callable[[Constants, int, int], MatchResult]  # (constants tried, games, seed)
-
-# Search settings without effect in a match, which uses the arena's simulations and no noise.
 
 
 @dataclass(frozen=True, kw_only=True)
