@@ -155,21 +155,60 @@ class GenerationLoader:
         self.generation, self.batch = generation, batch
 
 
-def copies_from_pinned(data: LightningDataModule) -> bool:
-    """Whether batches go to a GPU: Lightning copies asynchronously, which needs pinned memory."""
-    return data.trainer is not None and data.trainer.strategy.root_device.type == "cuda"
+class WindowData(LightningDataModule):
+    """The window of games, and a rank's shares of the batches sampled from it.
+
+    Args:
+        team: the ranks that learn from the games.
+        batch_size: N, of all ranks together.
+        steps_per_generation: batches per epoch.
+        parts: into which a step divides its batch.
+    """
+
+    def __init__(
+        self,
+        *,
+        team: Team,
+        buffer: ReplayBuffer,
+        batch_size: int,
+        steps_per_generation: int,
+        parts: int,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self._team, self.buffer = team, buffer
+        self.batch_size, self._seed = batch_size, seed
+        self._share = Share(team.rank, team.size, parts)
+        self.loader = GenerationLoader(self._draw, steps_per_generation * parts, parts)
+
+    def train_dataloader(self) -> GenerationLoader:
+        return self.loader
+
+    def _draw(self, batch: int) -> dict[str, Tensor]:
+        step, rows = self._share.of(batch, self.batch_size)
+        # Lightning copies batches to a GPU asynchronously, which needs pinned memory.
+        pin = self.trainer is not None and self.trainer.strategy.root_device.type == "cuda"
+        return draw_batch(self.buffer, self.batch_size, self._seed, step, rows=rows, pin=pin)
 
 
-class SelfPlayData(LightningDataModule):
+class ReceivedGames(WindowData):
+    """The data of a rank without self-play: the same window, received from rank 0."""
+
+    def receive_games(self) -> None:
+        """Wait for a generation's games, or for the window of a resumed run.
+
+        `SelfPlayData.self_play` sends the first, `load_state_dict` the other.
+        """
+        self._team.receive_games(self.buffer)
+
+
+class SelfPlayData(WindowData):
     """The window of games, the source that extends it, and the batches sampled from it.
 
     Args:
         records: the file to which every finished game is appended.
         settings: how often to sample a position.
-        batch_size: N.
-        steps_per_generation: batches per epoch.
         team: the ranks that learn from the games, of which this one provides them.
-        parts: into which a step divides its batch.
         on_games: called with a generation's games once they are on disk; after a resume perhaps
             again.
     """
@@ -189,15 +228,19 @@ class SelfPlayData(LightningDataModule):
         parts: int = 1,
         on_games: Callable[[list[GameRecord]], None] = lambda games: None,
     ) -> None:
-        super().__init__()
-        self.source, self.buffer, self.records = source, buffer, records
-        self.batch_size, self._seed = batch_size, seed
+        super().__init__(
+            team=team,
+            buffer=buffer,
+            batch_size=batch_size,
+            steps_per_generation=steps_per_generation,
+            parts=parts,
+            seed=seed,
+        )
+        self.source, self.records = source, records
         self._progress, self._on_games = progress, on_games
         self._settings, self._samples = settings, batch_size * steps_per_generation  # a generation
         by_games = settings.games_per_generation is not None
         self._ratio = None if by_games else Ratio(settings, self._samples)
-        self._team, self._share = team, Share(team.rank, team.size, parts)
-        self.loader = GenerationLoader(self._draw, steps_per_generation * parts, parts)
         self.new_games: list[GameRecord] = []  # records of the current generation, for logs
         self._arrived: list[GameRecord] = []  # on disk, but not in the window yet
         self.total_games = 0  # on disk
@@ -221,9 +264,6 @@ class SelfPlayData(LightningDataModule):
     def between_generations(self) -> bool:
         """Whether all batches of that generation were sampled, so that it did not stop midway."""
         return self.loader.batch == 0
-
-    def train_dataloader(self) -> GenerationLoader:
-        return self.loader
 
     def self_play(self) -> None:
         """Get the games for a generation, and save them to disk.
@@ -318,11 +358,6 @@ class SelfPlayData(LightningDataModule):
             assert self._ratio is not None
             of_run = self._ratio.samples(generation, self.total_positions) / self.batch_size
         return min(int(of_run), steps * (generation + 1)) if self.total_positions else 0
-
-    def _draw(self, batch: int) -> dict[str, Tensor]:
-        step, rows = self._share.of(batch, self.batch_size)
-        pin = copies_from_pinned(self)
-        return draw_batch(self.buffer, self.batch_size, self._seed, step, rows=rows, pin=pin)
 
     def state_dict(self) -> dict[str, Any]:
         """Games in play and the size of the game file, from which a resume reads the window."""
@@ -421,43 +456,3 @@ class SelfPlayData(LightningDataModule):
         for name, wanted, got in (("games", games, found), ("positions", positions, to_learn)):
             if got != wanted:
                 raise CheckpointError(f"{self.records.path} must hold {wanted} {name}, got {got}")
-
-
-class ReceivedGames(LightningDataModule):
-    """The data of a rank without self-play: the same window, received from rank 0.
-
-    Args:
-        batch_size: N, of all ranks together.
-        parts: into which a step divides its batch.
-    """
-
-    def __init__(
-        self,
-        *,
-        team: Team,
-        buffer: ReplayBuffer,
-        batch_size: int,
-        steps_per_generation: int,
-        parts: int,
-        seed: int,
-    ) -> None:
-        super().__init__()
-        self._team, self.buffer = team, buffer
-        self._batch_size, self._seed = batch_size, seed
-        self._share = Share(team.rank, team.size, parts)
-        self.loader = GenerationLoader(self._draw, steps_per_generation * parts, parts)
-
-    def train_dataloader(self) -> GenerationLoader:
-        return self.loader
-
-    def receive_games(self) -> None:
-        """Wait for a generation's games, or for the window of a resumed run.
-
-        `SelfPlayData.self_play` sends the first, `load_state_dict` the other.
-        """
-        self._team.receive_games(self.buffer)
-
-    def _draw(self, batch: int) -> dict[str, Tensor]:
-        step, rows = self._share.of(batch, self._batch_size)
-        pin = copies_from_pinned(self)
-        return draw_batch(self.buffer, self._batch_size, self._seed, step, rows=rows, pin=pin)

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,10 +131,9 @@ def _page(
         "games": plain,
     }
     name, settings = game_settings(config, plain[0] if plain else None)
-    folder = Path(__file__).parent
     parts = {
         "title": html.escape(f"{title_of(name)} – {run.path.absolute().name}"),
-        "css": (folder / "report.css").read_text(encoding="utf-8"),
+        "css": read("report.css"),
         "heading": html.escape(title_of(name)),
         "run": html.escape(run.path.absolute().name),
         "settings": settings_html(settings),
@@ -153,13 +152,20 @@ def _page(
         "members": members_html(slowest_first(read_rows(run.members))),
         "config": config_html(config, config_note),
         "data": json_for_script(data),
-        "js": "".join(
-            (folder / name).read_text(encoding="utf-8") for name in ("charts.js", "games.js")
-        ),
+        "js": read("charts.js", "games.js"),
     }
-    template = (folder / "template.html").read_text(encoding="utf-8")
-    # In one pass, so that braces in inserted text are not replaced again.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+    return filled("template.html", parts)
+
+
+def read(*names: str) -> str:
+    """The texts of files next to this one, joined."""
+    folder = Path(__file__).parent
+    return "".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """A template with its parts, in one pass: braces in inserted text are not replaced again."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read(template))
 
 
 # -- parts of the page --------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from azcore.game.registry import received
 from azcore.pictures import shared, title_of
 from azcore.report.figures import setting
 from azcore.report.films import Filmed, Films
-from azcore.report.report import ANCHOR, duration, json_for_script
+from azcore.report.report import ANCHOR, duration, filled, json_for_script, read
 from azcore.report.rules_facts import RulesFacts, facts_of
 from azcore.report.tables import cell, count, last_of_each, rating_curve, read_rows, scores, thinned
 from azcore.storage.changes import describe_changes
@@ -81,11 +80,6 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
         raise SettingError(f"runs side by side must be {FEWEST} to {MOST}, got {len(runs)}")
     columns = [_column(name, run) for name, run in runs]
     films = [game.film for column in columns for game in column.films if game.film is not None]
-    folder = Path(__file__).parent
-
-    def read(*names: str) -> str:
-        return "".join((folder / name).read_text(encoding="utf-8") for name in names)
-
     data = {
         "runs": [
             {
@@ -110,9 +104,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
         "data": json_for_script(data),
         "js": read("charts.js", "films.js", "side_by_side.js"),
     }
-    # In one pass, so that braces in inserted text are not replaced again.
-    template = read("side_by_side.html")
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+    return filled("side_by_side.html", parts)
 
 
 def _column(name: str, run: RunDirectory) -> Column:
