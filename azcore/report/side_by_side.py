@@ -22,7 +22,8 @@ from azcore.game import Game
 from azcore.game.registry import received
 from azcore.pictures import shared, title_of
 from azcore.report.figures import setting
-from azcore.report.films import Filmed, Films
+from azcore.report.films import Films
+from azcore.report.games import Shown
 from azcore.report.report import ANCHOR, duration, filled, json_for_script, read
 from azcore.report.rules_facts import RulesFacts, facts_of
 from azcore.report.tables import cell, count, last_of_each, rating_curve, read_rows, scores, thinned
@@ -52,7 +53,7 @@ class Column:
     game: Game | None
     facts: RulesFacts | None
     rating: dict[str, Any]
-    films: list[Filmed]
+    films: list[Shown]
     curves: dict[str, list[float | None]] = field(default_factory=dict)
     x: dict[str, list[float | None]] = field(default_factory=dict)
 
@@ -443,7 +444,7 @@ def _boards(number: int, column: Column) -> str:
     )
 
 
-def _game_data(column: Column, game: Filmed) -> dict[str, Any]:
+def _game_data(column: Column, game: Shown) -> dict[str, Any]:
     """A game with the time that its player had trained."""
     steps, seconds = (
         [cell(row, name) or 0.0 for row in column.rows] for name in ("step", "seconds")
