@@ -129,12 +129,7 @@ def play_spread(
     progress: Callable[[int, int], None] | None = None,
     **plan: Unpack[MatchPlan],
 ) -> SpreadMatch:
-    """Play a match of contenders, see `play_in_parts`.
-
-    Args:
-        first: has seat 0 in even rows, seat 1 in odd ones.
-        second: has the other seat.
-    """
+    """Play a match of contenders, see `play_in_parts`."""
     contenders = (first, second)
     here = tuple(
         replace(contender, weights=None if contender.weights is None else b"")

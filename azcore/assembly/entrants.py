@@ -236,11 +236,7 @@ def checkpoint_of(text: str) -> Path:
 
 
 def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Name, version and settings of the game of the first checkpoint; None if there is none.
-
-    Args:
-        texts: as for `players_named`.
-    """
+    """Name, version and settings of the game of the first checkpoint; None if there is none."""
     for text in texts:
         if text.partition(":")[0] not in KINDS and not is_program(text, programs):
             path = checkpoints_of(split_search(text)[0])[0]

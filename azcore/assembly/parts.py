@@ -94,7 +94,6 @@ class EvaluationSettings:
 
         Args:
             version: optimizer steps behind them.
-            callers: number of threads that will evaluate at once.
         """
         evaluator = self.evaluator(network, callers)
         if self.evaluation.random_symmetry and self.game.symmetries:
@@ -265,8 +264,7 @@ def _overlaps(config: Config) -> bool:
 
 
 def _game(config: Config, **changed: Any) -> Game:
-    own = {**config["game"], **changed}
-    return make(own.pop("name"), **own)
+    return make(**{**config["game"], **changed})
 
 
 def _selfplay_game(config: Config) -> Game:

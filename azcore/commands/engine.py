@@ -32,8 +32,7 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     out = claim_stdout()
     settings = _settings(config)
     search = thinking_search(config)
-    values = dict(config["game"])
-    game = unprepared(values.pop("name"), **values)
+    game = unprepared(**config["game"])
     module, name = SERVERS[settings.protocol or game.protocol]
     engine = Engine(lambda: _load(config), search, settings, config["seed"])
     kind: type[Server] = getattr(import_module(module), name)
@@ -78,8 +77,7 @@ def _load(config: Mapping[str, Any]) -> Loaded:
 def loaded(config: Mapping[str, Any]) -> Loaded:
     """What a checkpoint's engine searches with, or the configured game without a network."""
     if config["checkpoint"] is None:
-        values = dict(config["game"])
-        game = make(values.pop("name"), **values)
+        game = make(**config["game"])
         return Loaded(game, UniformEvaluator(game))
     from azcore.assembly.entrants import checkpoint_of
     from azcore.assembly.parts import EvaluationSettings, settings_from  # torch

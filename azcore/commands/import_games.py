@@ -123,8 +123,7 @@ def import_games(config: Mapping[str, Any]) -> int:
         "the file of game records to write, such as experts.azg",
         out,
     )
-    values = dict(config["game"])
-    game = make(values.pop("name"), **values)
+    game = make(**config["game"])
     paths = files_of(config["games"], game)
     console, tally = table_console(), Tally()
     bar = Progress(

@@ -110,16 +110,7 @@ def require_received(name: str, settings: Mapping[str, Any]) -> None:
 
 
 def unprepared(name: str, **settings: Setting) -> Game:
-    """A game with its facts, without slow work such as compiling, which waits until first use.
-
-    Args:
-        name: a game of azcore's own or of any installed plugin.
-        settings: the game's own, such as `board_size`; omitted ones take the game's defaults.
-
-    Raises:
-        GameError: no such game, no such setting, or a value the game refuses.
-        FaultyGameError: the game's own code raises; the text says where.
-    """
+    """As `make`, without slow work such as compiling, which waits until first use."""
     kind, module, place = _class_of(name)
     folder = folder_of(module)
     try:

@@ -27,12 +27,7 @@ LOOK = 1.0  # seconds between two checks whether self-play may continue
 
 
 class OverlappingSelfPlay(SelfPlay):
-    """Self-play on its own thread, paused only within `at_rest`.
-
-    Args:
-        window: the latest games, which determine the resignation threshold.
-        weights_in_play: returns the weights for the next games.
-    """
+    """Self-play on its own thread, paused only within `at_rest`."""
 
     def __init__(
         self, *, pool: WorkerPool, window: ReplayBuffer, weights_in_play: Callable[[], Weights]

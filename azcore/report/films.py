@@ -21,11 +21,7 @@ MOMENTS = 8  # from the course of a run
 
 
 class Films:
-    """The games of a run to show; caches replayed ones. Not thread-safe.
-
-    Args:
-        run: may have no games yet, or still be running.
-    """
+    """The games of a run to show; caches replayed ones. Not thread-safe."""
 
     def __init__(self, run: RunDirectory) -> None:
         self._chooser = Chooser(run.records)

@@ -68,7 +68,6 @@ def check_game(
     board before.
 
     Args:
-        game: any game.
         num_positions: the least number to check; the last game continues to its end.
         seconds: start no position after this long, even in the middle of a game.
         seed: same seed, same games, same report.

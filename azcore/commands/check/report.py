@@ -53,8 +53,7 @@ def check(config: Mapping[str, Any]) -> int:
         FaultyGameError: the game cannot be loaded or compiled.
     """
     settings = build(CheckSettings, config["check"], "check")
-    facts = dict(config["game"])
-    game = unprepared(facts.pop("name"), **facts)
+    game = unprepared(**config["game"])
     console = table_console()
     with console.status(f"checking {settings.positions} positions of {game.name}"):
         report = in_child(game, partial(_keeps_the_contract, game, settings.positions))

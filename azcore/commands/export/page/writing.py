@@ -130,8 +130,7 @@ def _search_of(settings: SearchSettings) -> dict[str, Any]:
 def _game_and_network(config: Config) -> tuple[Game, bytes | None]:
     """The game of `checkpoint` and its network as ONNX; or `game` and None."""
     if config["checkpoint"] is None:
-        own = dict(config["game"])
-        return make(own.pop("name"), **own), None
+        return make(**config["game"]), None
     from azcore.commands.export.onnx import positions  # these import torch, which takes seconds
     from azcore.networks.checkpoint import network_of
     from azcore.networks.onnx_export import difference_from_torch, onnx_of
