@@ -7,6 +7,8 @@ exception is a bug in the program and keeps its traceback.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -75,3 +77,12 @@ class LostProcessError(AzcoreError):
 def first_line(error: BaseException) -> str:
     """The first line of another library's error message; without a message, the error's type."""
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+@contextmanager
+def os_errors_as(kind: type[Exception], what: str) -> Iterator[None]:
+    """Raise the system's errors as `kind`: what failed, then the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror}") from error

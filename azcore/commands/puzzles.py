@@ -22,7 +22,7 @@ from azcore.chance import Purpose, generator
 from azcore.commands.arena.tournament import wanted_players
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
-from azcore.errors import GameFileError, SettingError
+from azcore.errors import GameFileError, SettingError, os_errors_as
 from azcore.game import Game
 from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, build, or_null, require
 from azcore.storage.puzzles import Puzzle, read_puzzles
@@ -104,12 +104,10 @@ def puzzles(config: Config) -> int:
 
 
 def _write(out: Path, rows: Sequence[tuple[str, int, int, float, float]]) -> None:
-    try:
+    with os_errors_as(SettingError, f"out={out} cannot be written"):
         out.parent.mkdir(parents=True, exist_ok=True)
         with out.open("w", newline="") as file:
             csv.writer(file).writerows([RESULTS, *rows])
-    except OSError as error:
-        raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
 
 
 def _unsolved(

@@ -12,7 +12,7 @@ from io import BytesIO, FileIO, RawIOBase
 from pathlib import Path
 from typing import TextIO
 
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 
 LONGEST_LINE = 1 << 20  # bytes; a game of 10,000 moves fits in a twentieth of it
 CHUNK = 1 << 16
@@ -151,12 +151,8 @@ class Writer:
         self._lock = threading.Lock()
         self._log: TextIO | None = None
         if log is not None:
-            try:
+            with os_errors_as(SettingError, f"engine.log {log} cannot be written"):
                 self._log = Path(log).open("a", buffering=1)  # noqa: SIM115 - until we end
-            except OSError as error:
-                raise SettingError(
-                    f"engine.log {log} cannot be written: {error.strerror}"
-                ) from error
 
     def write(self, text: str) -> None:
         """Send one or several lines, uninterrupted by other threads."""

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from azcore.atomic import replacing
-from azcore.errors import AzcoreError, CheckpointError
+from azcore.errors import AzcoreError, CheckpointError, os_errors_as
 from azcore.storage.game_record import require_identity
 from azcore.storage.run_settings import completed_network
 
@@ -97,10 +97,8 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     """
     if path.exists() and not path.is_file():  # reading a pipe or device may never end
         raise CheckpointError(f"{path}: cannot read this checkpoint: not a regular file")
-    try:
+    with os_errors_as(CheckpointError, f"{path}: cannot read this checkpoint"):
         data = path.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot read this checkpoint: {error.strerror}") from error
     body, comment = data[:-_COMMENT], data[-_COMMENT:]
     if len(body) < _END.size or _END.unpack_from(body, len(body) - _END.size)[0] != b"PK\x05\x06":
         raise CheckpointError(f"{path}: this is not an azcore checkpoint, or it is truncated")

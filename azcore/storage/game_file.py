@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from azcore.atomic import replacing
-from azcore.errors import GameFileError
+from azcore.errors import GameFileError, os_errors_as
 from azcore.storage.game_record import (
     FRAME,
     FRAME_MAGICS,
@@ -241,7 +241,7 @@ class GameFile:
             record = parse_frame(frame, f"{part.path}, byte {offset}")
             count, positions = count + 1, positions + record.num_samples
             place += len(frame)
-        try:
+        with os_errors_as(GameFileError, f"{self.path}: could not drop old games"):
             # Oldest first: at any moment the rest holds all games from some place on.
             for older in parts[: parts.index(part)]:
                 older.path.unlink()
@@ -251,10 +251,6 @@ class GameFile:
                 file.write(Forgotten(place, count, positions).to_bytes())
                 with part.open(place) as old:
                     shutil.copyfileobj(old, file)
-        except OSError as error:
-            raise GameFileError(
-                f"{self.path}: could not drop old games: {error.strerror}"
-            ) from error
 
     def copy_from(self, place: int, target: BinaryIO) -> None:
         """Copy all bytes from a place on to another file; the game there must not be dropped."""
@@ -299,7 +295,7 @@ class GameFile:
             GameFileError: writing fails, with the system's message; or the file was removed or
                 changed since the last write. It then adds no game.
         """
-        try:
+        with os_errors_as(GameFileError, f"{self.path}: could not write game records"):
             self.size()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             part = _part(self.path)
@@ -316,10 +312,6 @@ class GameFile:
                 with contextlib.suppress(OSError):
                     os.truncate(self.path, before)
                 raise
-        except OSError as error:
-            raise GameFileError(
-                f"{self.path}: could not write game records: {error.strerror}"
-            ) from error
 
     def _close(self, part: _Part) -> None:
         """Give the latest part the name of a closed one, and begin the next."""

@@ -40,7 +40,7 @@ from typing import TextIO
 import yaml
 
 from azcore.atomic import replacing
-from azcore.errors import AzcoreError, CheckpointError, SettingError
+from azcore.errors import AzcoreError, CheckpointError, SettingError, os_errors_as
 from azcore.settings import build, require
 from azcore.storage.untrusted import (
     MAX_YAML,
@@ -131,16 +131,12 @@ class RunDirectory:
         Raises:
             SettingError: the directory is not writable, or another process is using it.
         """
-        try:
+        with os_errors_as(SettingError, f"run_dir {self.path} cannot be written to"):
             self.path.mkdir(parents=True, exist_ok=True)
             self.require_no_links()
             self._lock = _lock(self.path)
             self.checkpoints.mkdir(exist_ok=True)
             self.records.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise SettingError(
-                f"run_dir {self.path} cannot be written to: {error.strerror}"
-            ) from error
 
     def require_no_links(self) -> None:
         """Refuse a run that contains a link.

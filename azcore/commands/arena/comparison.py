@@ -51,7 +51,7 @@ from azcore.commands.arena.runs import Run, find_runs, labels
 from azcore.commands.arena.settings import ComparisonSettings, comparison_settings
 from azcore.commands.console import PAGE, table_console
 from azcore.commands.result import write_result
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.learner.imported_games import (
     Prediction,
     SupervisedSettings,
@@ -97,10 +97,8 @@ def comparison(config: Config) -> int:
                 )
     folder = _folder(config["run_dir"], options.runs)
     console = table_console(markup=False, soft_wrap=True)
-    try:
+    with os_errors_as(SettingError, f"{folder} cannot be written to"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingError(f"{folder} cannot be written to: {error.strerror}") from error
     files = MatchFiles(folder, runs[0].settings.game, "comparison_")
     for path in (*files.paths, *(folder / name for name in FILES)):
         require_no_link(path)
@@ -340,13 +338,11 @@ def _rows_of(pairs: Mapping[tuple[str, str], Difference]) -> list[dict[str, Any]
 
 
 def _save(path: Path, output: Sequence[RichTable | str]) -> None:
-    try:
-        with path.open("w", encoding="utf-8") as file:
-            console = Console(file=file, markup=False, soft_wrap=True, width=PAGE)
-            for each in output:
-                console.print(each)
-    except OSError as error:
-        raise SettingError(f"{path} cannot be written to: {error.strerror}") from error
+    reported = os_errors_as(SettingError, f"{path} cannot be written to")
+    with reported, path.open("w", encoding="utf-8") as file:
+        console = Console(file=file, markup=False, soft_wrap=True, width=PAGE)
+        for each in output:
+            console.print(each)
 
 
 def _last(

@@ -21,7 +21,7 @@ from azcore.commands.arena.means import MeanPoint, Rated
 from azcore.commands.arena.runs import Run, labels
 from azcore.commands.arena.scaling import Law, last_step
 from azcore.commands.arena.settings import ComparisonSettings
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 
 # Colour-blind people can distinguish these colours (Okabe and Ito 2008, without the yellow, which
 # is too light on white); markers and dashes distinguish the lines in print without colours.
@@ -116,13 +116,11 @@ def draw(
     else:
         figure.suptitle(words, fontsize=9)
     paths = [folder / "figure.png", folder / "figure.svg"]
-    try:
-        # The same ratings give the same files byte for byte.
-        with matplotlib.rc_context({"svg.hashsalt": "azcore"}):
-            figure.savefig(paths[0], dpi=160)
-            figure.savefig(paths[1], metadata={"Date": None})
-    except OSError as error:
-        raise SettingError(f"{folder} cannot be written to: {error.strerror}") from error
+    reported = os_errors_as(SettingError, f"{folder} cannot be written to")
+    # The same ratings give the same files byte for byte.
+    with reported, matplotlib.rc_context({"svg.hashsalt": "azcore"}):
+        figure.savefig(paths[0], dpi=160)
+        figure.savefig(paths[1], metadata={"Date": None})
     return paths
 
 

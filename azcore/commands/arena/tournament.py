@@ -39,7 +39,7 @@ from azcore.commands.arena.printed import plural, print_tournament
 from azcore.commands.arena.standings import standings_of
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.game import Book, Game, Tablebase
 from azcore.selfplay.backend import BackendSettings
 from azcore.settings import build, require
@@ -96,14 +96,10 @@ def tournament(config: Config) -> int:
         folder = Path(run_dir) if run_dir else dated(RUNS / "arena" / game.name)
         files = MatchFiles(folder, game)
         files.require_matches_of({pairing.match for pairing in pairings})
-        try:
+        with os_errors_as(SettingError, f"run_dir {folder} cannot be written to"):
             folder.mkdir(parents=True, exist_ok=True)
             require_no_links(folder)
             stack.enter_context(locked(folder))
-        except OSError as error:
-            raise SettingError(
-                f"run_dir {folder} cannot be written to: {error.strerror}"
-            ) from error
         _print_what(console, settings, len(pairings), circumstances)
         shown = _Shown(settings, files, circumstances, console)
         results, interrupted = play_all(

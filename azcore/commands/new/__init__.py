@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from azcore.errors import GameError, SettingError
+from azcore.errors import GameError, SettingError, os_errors_as
 from azcore.settings import require
 
 TEMPLATE = "package-template"  # with a hyphen, or builds would take it for a package of azcore
@@ -83,11 +83,9 @@ def write_package(name: str, folder: Path, kind: str = "compiled") -> Path:
     }
     if kind == "plain":
         words['"numba", '] = ""  # of the dependencies
-    try:
+    with os_errors_as(SettingError, f"{target} cannot be written"):
         for template in KINDS[kind]:
             _copy(files("azcore.commands.new") / template, target, words)
-    except OSError as error:
-        raise SettingError(f"{target} cannot be written: {error.strerror}") from error
     return target
 
 

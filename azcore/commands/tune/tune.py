@@ -47,7 +47,7 @@ from azcore.commands.tune.parameters import (
     with_constants,
 )
 from azcore.commands.tune.surface import Floats, Height, Surface
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.search.settings import SearchSettings
 from azcore.settings import ONE_OR_MORE, Checked, build, require
 from azcore.storage.run_directory import RUNS, locked
@@ -354,10 +354,8 @@ def _folder(
     checkpoint: Path,
 ) -> Path:
     """The folder of this tuning: `run_dir`, or one that the same command will find again."""
-    try:
+    with os_errors_as(SettingError, f"{checkpoint}: cannot be read"):
         weights = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
-    except OSError as error:
-        raise SettingError(f"{checkpoint}: cannot be read: {error.strerror}") from error
     identity: dict[str, Any] = {
         "game": settings.game.identity,
         "checkpoint": weights,

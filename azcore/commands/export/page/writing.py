@@ -26,7 +26,7 @@ from azcore.commands.export.page.verification import (
 from azcore.commands.export.page.webassembly import module_of
 from azcore.commands.export.settings import ExportedPage
 from azcore.commands.result import write_result
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.game import CompiledGame, Game
 from azcore.game.registry import make, received
 from azcore.search.puct import value_unit
@@ -96,10 +96,8 @@ def export_page(config: Config, settings: ExportedPage) -> int:
     if network is not None:
         content["network.onnx"] = network
     is_there = (out / "games" / name).exists()
-    try:
+    with os_errors_as(SettingError, f"out={out} cannot be written"):
         write_files(out, name, content, runtime)
-    except OSError as error:
-        raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     print(f"checked against Python in {compared} positions of {len(fresh)} random games: all equal")
     replaced = " (replaced)" if is_there else ""
