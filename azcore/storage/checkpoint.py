@@ -21,7 +21,8 @@ import reprlib
 import struct
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -104,26 +105,18 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: this is not an azcore checkpoint, or it is truncated")
     if hashlib.sha256(body).hexdigest().encode() != comment:
         raise CheckpointError(f"{path}: this checkpoint's bytes were altered (checksum mismatch)")
-    try:
+    with reporting_faults(f"{path}: this checkpoint cannot be loaded"):
         _require_plain_archive(data)
         checkpoint = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
         _require_plain(checkpoint, len(data))
-    except FAULTS as error:
-        raise CheckpointError(
-            f"{path}: this checkpoint cannot be loaded: {short_reason(error)}"
-        ) from error
     ours = checkpoint.get(KEY) if isinstance(checkpoint, dict) else None
     if not isinstance(ours, dict) or ours.get("format") != FORMAT:
         got = ours.get("format") if isinstance(ours, dict) else None
         raise CheckpointError(
             f"{path}: checkpoints must have format {FORMAT}, got {reprlib.repr(got)}"
         )
-    try:
+    with reporting_faults(f"{path}: this checkpoint cannot be used"):
         _require_parts(checkpoint)
-    except FAULTS as error:
-        raise CheckpointError(
-            f"{path}: this checkpoint cannot be used: {short_reason(error)}"
-        ) from error
     ours["network"] = completed_network(ours["network"])
     if ours.pop(HALF, False) is True:
         checkpoint["state_dict"] = {
@@ -178,6 +171,15 @@ def short_reason(error: BaseException) -> str:
         return _PLAIN
     line = next(iter(text.splitlines()), "").rstrip(". ")
     return line if type(error) is ValueError and line else f"{type(error).__name__} {line:.200}"
+
+
+@contextmanager
+def reporting_faults(what: str) -> Iterator[None]:
+    """Raise each of `FAULTS` as a CheckpointError: what failed, then the reason."""
+    try:
+        yield
+    except FAULTS as error:
+        raise CheckpointError(f"{what}: {short_reason(error)}") from error
 
 
 def _require_plain_archive(data: bytes) -> None:
@@ -306,13 +308,9 @@ def require_sizes(
     Raises:
         CheckpointError: the message names both sides.
     """
-    try:
+    with reporting_faults(f"{path}: a run cannot resume from this checkpoint"):
         source = checkpoint["SelfPlayData"]["source"]
         saved = [len(worker["games"]) for worker in source["workers"]]
-    except FAULTS as error:
-        raise CheckpointError(
-            f"{path}: a run cannot resume from this checkpoint: {short_reason(error)}"
-        ) from error
     for key, was, now in (("num_games", sum(saved), num_games), ("workers", len(saved), workers)):
         if now not in (None, was):
             raise CheckpointError(
