@@ -86,9 +86,8 @@ class AlphaGoZero(Algorithm):
         self._matches.require_past(self._data, trainer.global_step)
         under_way, generation = self._matches.moment, self._data.loader.generation
         self._table.keep_before(generation if under_way is None else under_way.generation)
-        if (
-            self._best_step and not self._run.best_checkpoint.exists()
-        ):  # the run went back to an earlier checkpoint
+        # The run went back to an earlier checkpoint.
+        if self._best_step and not self._run.best_checkpoint.exists():
             pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
         if under_way is not None:
             self._begin(pl_module, under_way, waits=not self._settings.overlaps)

@@ -184,12 +184,8 @@ def with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
             if choice_of(settings) != choice_of(plain):
                 changed[at], choices[key] = choice_of(plain), choice_of(settings)
         plain = composed(choices) if changed else plain
-    except (
-        HydraException,
-        OmegaConfBaseException,
-        SettingError,
-    ):  # a game without settings, such as openspiel
-        return settings
+    except (HydraException, OmegaConfBaseException, SettingError):
+        return settings  # of a game without a settings file
     has = flat(settings)
     changed |= {key: default for key, default, _ in differences(plain, settings) if key in has}
     return {**settings, DEFAULT: {**settings.get(DEFAULT, {}), **changed}}

@@ -138,9 +138,8 @@ def train_run(
             one_error_of_tensorboard(),
             contextlib.ExitStack() as until_the_end,
         ):
-            if (
-                settings.web is not None and settings.web.beside
-            ):  # first, since its port may be taken
+            # First, since its port may be taken.
+            if settings.web is not None and settings.web.beside:
                 from azcore.commands.web import page_beside
 
                 page = after_the_end.enter_context(page_beside(config, run.path, terminal.say))

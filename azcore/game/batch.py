@@ -252,9 +252,8 @@ class PlainBatch(GameBatch):
         planes = np.asarray(game.observation(state))
         if planes.shape != game.observation_shape:
             raise self._fault(BAD_PLANES, f"{planes.dtype} {planes.shape}")
-        with np.errstate(
-            invalid="ignore"
-        ):  # NaN and infinity become arbitrary bytes, detected below
+        # NaN and infinity become arbitrary bytes, detected below.
+        with np.errstate(invalid="ignore"):
             out.observations[row] = planes
         same = out.observations[row] == planes
         if not same.all():

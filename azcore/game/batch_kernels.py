@@ -151,9 +151,8 @@ def replay_paths(
         state = scratch[0]
         at[1] = STEP
         for i in range(paths.lengths[row]):
-            rules.step(
-                state, np.int64(paths.actions[row, i])
-            )  # interpreted, an int32 would shift as an int32
+            # Interpreted, an int32 would shift as an int32.
+            rules.step(state, np.int64(paths.actions[row, i]))
         at[1] = CURRENT_PLAYER
         player = rules.current_player(state)
         if player != 0 and player != 1:

@@ -84,9 +84,8 @@ def blamed(error: BaseException) -> FaultyGameError | None:
     if isinstance(error, AzcoreError):
         return None
     is_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if (
-        isinstance(error, KeyboardInterrupt) and is_ctrl_c
-    ):  # may be raised at any point in Python code
+    # May be raised at any point in Python code.
+    if isinstance(error, KeyboardInterrupt) and is_ctrl_c:
         return None
     rule = None
     for frame in traceback.extract_tb(error.__traceback__):

@@ -256,9 +256,8 @@ class Search:
         while walked.any():
             self._find_leaves(walked)
             leaves_walked = np.repeat(walked, self.settings.leaves_per_tree)
-            self._describe(
-                np.where(leaves_walked, self._slots.tree, np.int32(-1))
-            )  # earlier calls described the others
+            # Earlier calls described the others.
+            self._describe(np.where(leaves_walked, self._slots.tree, np.int32(-1)))
             self.num_leaves += self.call(
                 walks.share,
                 self.trees.tree,

@@ -194,9 +194,8 @@ def mix_root_noise(
             highest = max(highest, float(tree.edge_prior[b, node.first_edge + order[rank]]))
         for rank in range(node.num_edges):
             prior = float(tree.edge_prior[b, node.first_edge + order[rank]])
-            total += (prior / highest) ** (
-                1.0 / temperature
-            )  # relative to the highest: no underflow
+            # Relative to the highest: no underflow.
+            total += (prior / highest) ** (1.0 / temperature)
     for rank in range(node.num_edges):
         i = order[rank]
         e = node.first_edge + i

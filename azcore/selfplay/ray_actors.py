@@ -213,9 +213,8 @@ class RayActors:
             if self._is_closed or home.is_ready or self._other(number) is None:
                 return False
             home.lose("without a place")
-            self._homes[number] = self._placed(
-                home.since
-            )  # Ray still sees the demand for resources
+            # Ray still sees the demand for resources.
+            self._homes[number] = self._placed(home.since)
             return True
 
     def close(self) -> None:

@@ -231,9 +231,8 @@ class ReplayBuffer:
         """Add games; the oldest leave when the window is full."""
         remaining = iter(records)
         while some := list(islice(remaining, _GAMES_AT_ONCE)):
-            if passing := some[
-                : -self.window_games
-            ]:  # more than a full window: the first ones pass through
+            # More than a full window: the first ones pass through.
+            if passing := some[: -self.window_games]:
                 self._drop(len(self))
                 passed = sum(record.num_samples for record in passing)
                 self.begin_after(self._samples_end + passed)

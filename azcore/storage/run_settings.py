@@ -60,13 +60,8 @@ OF_ARENA = (  # keys of that group that training uses
     *("games", "opening_plies", "starts", "start_plies", "num_simulations", "every_generations"),
 )
 OF_MACHINE = ("devices", "num_nodes", "strategy")  # keys of `trainer` that no run keeps
-OPTIONAL = (
-    "export",
-    "device",
-    "algorithm",
-    "scale",
-    "schedule",
-)  # settings are complete without these
+# Settings are complete without these.
+OPTIONAL = ("export", "device", "algorithm", "scale", "schedule")
 
 
 # Settings of the group `search`, where older runs also have those of `puct`.

@@ -173,9 +173,8 @@ def write_files(out: Path, name: str, content: Mapping[str, bytes], runtime: Pat
     folder = out / "games" / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not (out / LIST).exists():
-        (out / LIST).write_text(
-            "[]"
-        )  # from here on it is a page, which a later export can complete
+        # From here on it is a page, which a later export can complete.
+        (out / LIST).write_text("[]")
     with TemporaryDirectory(prefix="new-", dir=out) as new:
         for file, data in content.items():
             Path(new, file).write_bytes(data)
