@@ -93,7 +93,7 @@ class EvaluationSettings:
         """The evaluator that search calls, with random symmetries and a cache if set.
 
         Args:
-            version: optimizer steps behind them.
+            version: optimizer steps behind its weights.
         """
         evaluator = self.evaluator(network, callers)
         if self.evaluation.random_symmetry and self.game.symmetries:

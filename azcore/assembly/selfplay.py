@@ -66,7 +66,7 @@ def make_actor(
     """An actor of a run.
 
     Args:
-        selfplay: its settings of self-play, with numbers of games and workers.
+        selfplay: the settings of self-play, with numbers of games and workers.
         evaluator: the evaluator of its first games.
         starts: what games begin from; None: the initial position.
         numbers: the numbers of the run's workers that it has; None: all.

@@ -235,9 +235,9 @@ def _continued(
     Args:
         config: composed of the defaults and the command line.
         run: the run whose settings to keep.
-        asked: the argument that names it, for errors.
-        is_new: it continues as a new run, which may choose files of groups and change some settings
-            that do not depend on state.
+        asked: the argument that names the run, for errors.
+        is_new: the run continues as a new one, which may choose files of groups and change some
+            settings that do not depend on state.
     """
     from azcore.storage.run_settings import OF_MACHINE, flat, read_config, require_received_games
 

@@ -29,7 +29,7 @@ class Forecast:
     """Prints what each run can do, and refuses a time that is too short.
 
     Args:
-        overhead: seconds of them to start and end a run.
+        overhead: seconds that a run takes to start and end.
         least: steps that each must be able to make; None: any number.
     """
 

@@ -94,7 +94,7 @@ def read_query(body: dict[str, Any], base: Game, game_with: Callable[..., Game])
 
     Args:
         body: the query's fields, with an `id`.
-        game_with: makes it with other settings; raises AzcoreError if the network does not fit.
+        game_with: makes `base` with other settings; raises AzcoreError if the network does not fit.
 
     Raises:
         QueryError: a field is missing or has an impossible value, or a move is illegal.

@@ -93,7 +93,7 @@ class Actor(WorkerPool):
         """Continue with newer weights; see `set_weights`.
 
         Args:
-            weights_version: optimizer steps behind them.
+            weights_version: optimizer steps behind its weights.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """
         evaluators = evaluator.for_threads(len(self._workers))

@@ -35,7 +35,7 @@ class ProcessLauncher(Launcher):
 
     Args:
         environment: variables of the processes, in addition to this one's.
-        servers: that they use; closed after them.
+        servers: that the processes use; closed after them.
     """
 
     called = "process"

@@ -37,7 +37,7 @@ class RayLauncher(Launcher):
     """Starts actors in a Ray cluster.
 
     Args:
-        count: their number; at most one for each worker.
+        count: the number of actors; at most one for each worker.
         environment: variables of the actors, in addition to their nodes'.
 
     Raises:

@@ -68,7 +68,7 @@ class RemotePool(WorkerPool):
     """Remote workers; unless it is closed, they run until this process ends.
 
     Args:
-        launcher: starts them; closed with the pool.
+        launcher: starts the members; closed with the pool.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class RemoteSlots(JobSlots):
     """Runs jobs alongside the workers of members, until it is closed.
 
     Args:
-        launcher: started them; closed with them.
+        launcher: started the members; closed with them.
         members: a pool's members, or for jobs alone.
     """
 

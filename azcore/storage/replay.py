@@ -303,7 +303,7 @@ class ReplayBuffer:
 
         Args:
             rng: the only source of randomness.
-            part: which of those to make, N; it does not affect the random choice.
+            part: which of the drawn ones to make, N; it does not affect the random choice.
         """
         if self.surprise_share:
             points = self._first_sample + rng.random(size) * self.num_positions

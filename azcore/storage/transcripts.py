@@ -101,7 +101,7 @@ def format_of_path(game: Game, path: Path, *, by_others: bool = False) -> Transc
     """The transcript format for a file's suffix.
 
     Args:
-        by_others: it may have a suffix that azcore reads but does not write.
+        by_others: the file may have a suffix that azcore reads but does not write.
 
     Raises:
         GameError: the game has no format with this suffix.
