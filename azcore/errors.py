@@ -7,6 +7,8 @@ exception is a bug in the program and keeps its traceback.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -34,7 +36,6 @@ class TranscriptError(InvalidTextError):
     """A transcript that is not a game of these settings, or not one to learn from.
 
     Args:
-        sentence: as for any error.
         reason: a few words shared by errors of its kind, to count them by.
         before: a `Transcript` of the game up to the unreadable or illegal move; None: even its
             start is unreadable.
@@ -76,3 +77,12 @@ class LostProcessError(AzcoreError):
 def first_line(error: BaseException) -> str:
     """The first line of another library's error message; without a message, the error's type."""
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+@contextmanager
+def os_errors_as(kind: type[Exception], what: str) -> Iterator[None]:
+    """Raise the system's errors as `kind`: what failed, then the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror}") from error

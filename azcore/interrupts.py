@@ -74,9 +74,6 @@ def may_raise(frame: FrameType | None) -> bool:
 
     Python swallows exceptions in a finaliser or in a callback from C. LLVM's bindings have both,
     and interrupting them frees their memory twice.
-
-    Args:
-        frame: where the signal arrived.
     """
     while frame is not None and not _is_over:
         module = str(frame.f_globals.get("__name__"))

@@ -63,7 +63,6 @@ def loaded(point: EntryPoint, kind: type[Any] | None = None) -> Any:
     mypy refuses an abstract class for `kind`, since a `type[T]` may be called; this one is not.
 
     Args:
-        point: the entry point, see `named`.
         kind: a class of which it must be a subclass; None: it must be a function.
 
     Raises:

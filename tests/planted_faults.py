@@ -618,8 +618,8 @@ FAULTS = [
     Fault(
         "Opponent's reply",
         "azcore/storage/lookup.py",
-        "first_named + end,\n                first_named + after,",
-        "first_named + begin,\n                first_named + end,",
+        "first_named + end, first_named + after,",
+        "first_named + begin, first_named + end,",
     ),
     Fault(
         "Opponent's reply",

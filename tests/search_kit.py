@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from azcore.game import Game
 from azcore.search.mcts import Search
 from azcore.search.settings import GumbelSettings, SearchSettings
-from azcore.search.tree import NO_NODE, Tree, edge_statistics, room_for
+from azcore.search.tree import NO_NODE, Tree, room_for
 from reference_mcts import Snapshot
 
 ALPHA_ZERO: dict[str, Any] = {"c_init": 1.25, "c_base": 19652.0, "count_parent_visit": True}
@@ -82,6 +83,25 @@ def random_position(game: Game, plies: int, rng: np.random.Generator) -> Any:
             break
         state = successor
     return state
+
+
+def edge_statistics(
+    tree: Tree, b: int, n: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.int32]]:
+    """N, W and the child of all K edges of a node, in their order: int32, float64, int32 [K].
+
+    Untried edges, which store none, get 0, 0 and NO_NODE; K = 0 for a node that waits for its
+    evaluation.
+    """
+    node = tree.nodes[b, n]
+    count, tried = max(0, int(node.num_edges)), int(node.num_tried)
+    visits, totals = np.zeros(count, np.int32), np.zeros(count, np.float64)
+    children = np.full(count, NO_NODE, np.int32)
+    if tried > 0:  # before that, first_tried is undefined
+        edges = tree.tried[b, node.first_tried : node.first_tried + tried]
+        visits[:tried], totals[:tried] = edges["visits"], edges["total"]
+        children[:tried] = edges["child"]
+    return visits, totals, children
 
 
 def tree_snapshot(search: Search, row: int) -> Snapshot:

@@ -39,11 +39,7 @@ class Surroundings:
 
 
 class Algorithm(Callback, ABC):
-    """A Lightning callback, so that checkpoints store its state: plain values and tensors.
-
-    Args:
-        around: its run.
-    """
+    """A Lightning callback, so that checkpoints store its state: plain values and tensors."""
 
     def __init__(self, around: Surroundings) -> None:
         self.around = around

@@ -86,9 +86,8 @@ class AlphaGoZero(Algorithm):
         self._matches.require_past(self._data, trainer.global_step)
         under_way, generation = self._matches.moment, self._data.loader.generation
         self._table.keep_before(generation if under_way is None else under_way.generation)
-        if (
-            self._best_step and not self._run.best_checkpoint.exists()
-        ):  # the run went back to an earlier checkpoint
+        # The run went back to an earlier checkpoint.
+        if self._best_step and not self._run.best_checkpoint.exists():
             pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
         if under_way is not None:
             self._begin(pl_module, under_way, waits=not self._settings.overlaps)
@@ -114,8 +113,6 @@ class AlphaGoZero(Algorithm):
         """Start the candidate's match: most visits, no noise (Methods "Evaluator").
 
         Args:
-            pl_module: the module that learns.
-            moment: the moment of the candidate's weights.
             waits: play it on this thread, with progress on the terminal, and use its result.
         """
         settings, gate, simulations = self._settings, self._settings.gate, self._num_simulations
@@ -173,11 +170,7 @@ class AlphaGoZero(Algorithm):
         return settings.gate.num_simulations or settings.search.num_simulations
 
     def _note(
-        self,
-        match: SpreadMatch,
-        moment: Moment,
-        promoted: bool,
-        verdict: Verdict | None,
+        self, match: SpreadMatch, moment: Moment, promoted: bool, verdict: Verdict | None
     ) -> None:
         result = match.result
         row = match_row(result, *moment, self._num_simulations, match.seconds)
@@ -198,11 +191,7 @@ class AlphaGoZero(Algorithm):
         state = {"best": self._best.state_dict(), "best_step": self._best_step}
         if self._matches.moment is None:
             return state
-        return {
-            **state,
-            "candidate": self._candidate.state_dict(),
-            **self._matches.state_dict(),
-        }
+        return {**state, "candidate": self._candidate.state_dict(), **self._matches.state_dict()}
 
     def on_load_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]

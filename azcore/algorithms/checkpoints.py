@@ -108,7 +108,6 @@ class Checkpoints:
     """Saves checkpoints and thins out old ones.
 
     Args:
-        run: the directory to save to.
         team: the ranks, which wait here while this one saves.
     """
 
@@ -120,7 +119,6 @@ class Checkpoints:
         """Save the run.
 
         Args:
-            trainer: the run's trainer.
             rated_step: the optimizer steps of the weights that were rated last.
         """
         run = self._run

@@ -40,7 +40,6 @@ class RunClock(Callback):
     Args:
         max_seconds: the whole run's limit in seconds; None: no limit.
         began: `time.monotonic()` when this part of the run began.
-        say: prints a line.
     """
 
     def __init__(

@@ -65,7 +65,6 @@ class TrainingDisplay:
         self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
 
     def warn(self, text: str) -> None:
-        """Print a warning line."""
         self.say(text)
 
     def conclude(self, result: Mapping[str, Any]) -> None:
@@ -96,8 +95,6 @@ class TrainingDisplay:
         """Update the progress bar; without one, print a line after a silence.
 
         Args:
-            description: the activity.
-            done: the amount so far.
             total: the whole amount; None: unknown.
             unit: the unit of both amounts.
         """
@@ -120,7 +117,6 @@ class TrainingDisplay:
         )
 
     def generation(self, row: dict[str, float]) -> None:
-        """Print the line of a finished generation."""
         clock, left = timedelta(seconds=round(row["seconds"])), self.left_by(row)
         parts = [
             f"{clock}",
@@ -158,12 +154,7 @@ class TrainingDisplay:
         return None if left is None else max(0.0, left)
 
     def members(self, statistics: ActorStatistics, step: int) -> None:
-        """Print a line about the processes or actors of self-play; nothing for threads.
-
-        Args:
-            statistics: the generation's statistics.
-            step: the learner's.
-        """
+        """Print a line about the processes or actors of self-play; nothing for threads."""
         if statistics.members:
             self._say_fitted(["", *_members(statistics, step)])
 
@@ -240,9 +231,7 @@ class Heartbeat:
 
     Args:
         what: the activity, such as self-play.
-        say: prints a line.
         longest: returns the plies of the longest game in play.
-        max_game_length: the game's maximum length.
     """
 
     what: str

@@ -47,10 +47,6 @@ class Loop(Checkpoint):
     def generation(self, trainer: Trainer, module: LearnerModule) -> Iterator[None]:
         """One generation: up to `yield` before the optimizer steps, and from there on after them.
 
-        Args:
-            trainer: Lightning's, which counts the steps.
-            module: the network that learns.
-
         Raises:
             AzcoreError: the run cannot continue; its saved work stays.
         """

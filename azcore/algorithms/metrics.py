@@ -33,79 +33,40 @@ _FROM_LEARNER = [  # epoch means that the Lightning module logs
     *_AUXILIARY,
 ]
 RATING = "rating/elo"  # in TensorBoard
-METRICS = [
-    "generation",
-    "step",
-    "seconds",
-    "games",
-    "positions",
-    "evaluations",  # of networks so far, in self-play and gate matches but not in rating matches
-    *_FROM_LEARNER,
-    "learning_rate",
-    "game_length",
-    "draw_rate",
-    "seat0_win_rate",
-    "duplicate_rate",  # games that repeat another game of their generation
-    "proven_rate",  # of games that a proof ended, see search.proof_plies
-    "explained_variance",  # of new games' outcomes, by the values of their searches
-    "window_age",  # optimizer steps since the weights of the window's games, on average
-    "gradient_norm",  # of the generation's last batch
-    "dead_channels",  # share of the channels behind a batch norm, on that batch
-    "evaluations_per_s",
-    "remembered_share",
-    "members",  # processes or actors of self-play; none: threads
-    "restarts",  # of members, since the run began
-    "version_lag",  # how many steps the oldest weights in play are behind the learner
-    "search_share",
-    "network_share",
-    "proof_share",  # of the time, for search.proof_plies; part of search_share
-    "learner_share",
-    "samples_per_position",
-    "best_step",
-    "gate_score",
-    "resign_threshold",
-    "resigned_rate",
-    "resign_measured",
-    "resign_false_positives",
-    "held_out_accuracy",
-    "held_out_policy_loss",
-    "held_out_value_loss",
-]
-MEMBERS = [
-    "generation",
-    "member",
-    "games_per_s",
-    "evaluations_per_s",
-    "version_lag",  # how many steps the weights in play are behind the learner
-    "restarts",  # since the run began
-]
-
-# In TensorBoard, by groups, without the values that the learner logs itself.
-CURVES = {
+METRICS = {  # columns of metrics.csv; the curve of each, besides those that the learner logs
+    "generation": "",
+    "step": "",
+    "seconds": "time/seconds",
     "games": "selfplay/games",
     "positions": "selfplay/positions",
+    # Of networks so far, in self-play and gate matches but not in rating matches
     "evaluations": "selfplay/evaluations",
-    "evaluations_per_s": "selfplay/evaluations_per_s",
-    "remembered_share": "selfplay/remembered_share",
-    "members": "selfplay/members",
-    "restarts": "selfplay/restarts",
-    "version_lag": "selfplay/version_lag",
+    **dict.fromkeys(_FROM_LEARNER, ""),
+    "learning_rate": "learner/learning_rate",
     "game_length": "selfplay/game_length",
     "draw_rate": "selfplay/draw_rate",
     "seat0_win_rate": "selfplay/seat0_win_rate",
+    # Games that repeat another game of their generation
     "duplicate_rate": "selfplay/duplicate_rate",
-    "proven_rate": "selfplay/proven_rate",
+    "proven_rate": "selfplay/proven_rate",  # of games that a proof ended, see search.proof_plies
+    # Of new games' outcomes, by the values of their searches
     "explained_variance": "selfplay/explained_variance",
+    # Optimizer steps since the weights of the window's games, on average
     "window_age": "learner/window_age",
-    "gradient_norm": "learner/gradient_norm",
+    "gradient_norm": "learner/gradient_norm",  # of the generation's last batch
+    # Share of the channels behind a batch norm, on that batch
     "dead_channels": "learner/dead_channels",
-    "learning_rate": "learner/learning_rate",
-    "samples_per_position": "learner/samples_per_position",
-    "seconds": "time/seconds",
+    "evaluations_per_s": "selfplay/evaluations_per_s",
+    "remembered_share": "selfplay/remembered_share",
+    "members": "selfplay/members",  # processes or actors of self-play; none: threads
+    "restarts": "selfplay/restarts",  # of members, since the run began
+    # How many steps the oldest weights in play are behind the learner
+    "version_lag": "selfplay/version_lag",
     "search_share": "time/search_share",
     "network_share": "time/network_share",
-    "proof_share": "time/proof_share",
+    "proof_share": "time/proof_share",  # of the time, for search.proof_plies; part of search_share
     "learner_share": "time/learner_share",
+    "samples_per_position": "learner/samples_per_position",
     "best_step": "gate/best_step",
     "gate_score": "gate/score",
     "resign_threshold": "resignation/threshold",
@@ -116,14 +77,18 @@ CURVES = {
     "held_out_policy_loss": "held_out/policy_loss",
     "held_out_value_loss": "held_out/value_loss",
 }
+MEMBERS = [
+    "generation",
+    "member",
+    "games_per_s",
+    "evaluations_per_s",
+    "version_lag",  # how many steps the weights in play are behind the learner
+    "restarts",  # since the run began
+]
 
 
 class Hyperparameters(Callback):
-    """Logs the run's settings next to the curves, for example for TensorBoard's table of runs.
-
-    Args:
-        settings: the settings by name.
-    """
+    """Logs the run's settings next to the curves, for example for TensorBoard's table of runs."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = {
@@ -154,7 +119,6 @@ class GenerationMetrics(Callback):
 
     Args:
         run: the directory of metrics.csv and members.csv.
-        data: has the games to describe.
         algorithm: adds its own columns.
         terminal: prints a line per generation, and warnings.
     """
@@ -162,7 +126,7 @@ class GenerationMetrics(Callback):
     def __init__(
         self, run: RunDirectory, data: SelfPlayData, algorithm: Algorithm, terminal: TrainingDisplay
     ) -> None:
-        self._table, self._members = Table(run.metrics, METRICS), Table(run.members, MEMBERS)
+        self._table, self._members = Table(run.metrics, list(METRICS)), Table(run.members, MEMBERS)
         self._data, self._algorithm, self._terminal = data, algorithm, terminal
         self._doctor = RunDoctor([])
         self._seconds = 0.0  # of the whole run, resumed parts included
@@ -175,7 +139,6 @@ class GenerationMetrics(Callback):
         self._doctor = RunDoctor(map(numbers_of, self._table.rows()[-HISTORY:]))
 
     def report(self, trainer: Trainer, module: LearnerModule) -> None:
-        """Report the generation that just ended."""
         data, stats = self._data, self._data.source.take_statistics()
         now = time.perf_counter()
         elapsed, self._since = now - self._since, now
@@ -234,11 +197,8 @@ class GenerationMetrics(Callback):
         self._table.append({name: value for name, value in row.items() if name in METRICS})
         if members or self._members.path.exists():
             self._members.replace(members)
-        curves = {
-            CURVES.get(name, f"algorithm/{name}"): value
-            for name, value in row.items()
-            if name in CURVES or name not in METRICS
-        }
+        curves = {METRICS.get(name, f"algorithm/{name}"): value for name, value in row.items()}
+        curves.pop("", None)
         for logger in trainer.loggers:
             logger.log_metrics(curves, step=trainer.global_step)
         self._terminal.generation(row)
@@ -258,13 +218,7 @@ class GenerationMetrics(Callback):
 def rows_of_members(
     statistics: ActorStatistics, generation: int, step: int
 ) -> list[dict[str, Any]]:
-    """The rows of members.csv; none if self-play runs in threads.
-
-    Args:
-        statistics: a generation's statistics.
-        generation: its number.
-        step: the learner's.
-    """
+    """The rows of members.csv; none if self-play runs in threads."""
     seconds = statistics.seconds or 1.0
     return [
         {

@@ -42,10 +42,6 @@ class Objects:
     def require_those_of(self, run: object, names: Mapping[str, Sequence[str]]) -> None:
         """Refuse to resume a run without the objects it had.
 
-        Args:
-            run: its name.
-            names: that it saved.
-
         Raises:
             SettingError: the message names what is missing.
         """

@@ -43,8 +43,6 @@ def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, 
 
     Args:
         how: `INIT` or `FORK`.
-        path: the checkpoint's path.
-        checkpoint: its content.
     """
     return {
         "how": how,
@@ -58,7 +56,6 @@ def require_same_origin(config: Mapping[str, Any], origin: Mapping[str, Any]) ->
     """Refuse to resume a run with another origin.
 
     Args:
-        config: the command line's configuration.
         origin: that the run has stored; empty if it began with random weights.
 
     Raises:
@@ -79,8 +76,6 @@ def initial_weights(
     """The weights that play in a checkpoint, as initial weights of a run, and the checkpoint.
 
     Args:
-        path: the checkpoint's path.
-        game: the game to learn.
         expected: the new run's own description, see `describe_run`.
 
     Raises:
@@ -104,12 +99,7 @@ def initial_weights(
 
 
 def of_other_settings(checkpoint: Mapping[str, Any], game: Game) -> str:
-    """` of board_size 7 (here 9)`: how the game of some weights differs; empty if it does not.
-
-    Args:
-        checkpoint: as `read_checkpoint` returns it.
-        game: the game to learn.
-    """
+    """` of board_size 7 (here 9)`: how the game of some weights differs; empty if it does not."""
     theirs, ours = checkpoint[KEY]["game"]["settings"], game.settings
     different = [
         f"{key:.40} {_described(theirs, key)} (here {_described(ours, key)})"
@@ -124,11 +114,6 @@ def _described(settings: Mapping[str, Any], key: str) -> str:
 
 
 def _require_same(got: Mapping[str, Any], wanted: Mapping[str, Any], what: str) -> None:
-    """Refuse settings that differ.
-
-    Raises:
-        CheckpointError: the message names the first that differs, and both values.
-    """
     for key in {**wanted, **got}:
         here, there = wanted.get(key), got.get(key)
         if isinstance(here, Mapping) and isinstance(there, Mapping):
@@ -152,7 +137,6 @@ def copy_run(source: RunDirectory, checkpoint: dict[str, Any], target: RunDirect
     finds them.
 
     Args:
-        source: the run to continue from.
         checkpoint: one of its whole checkpoints.
         target: an open run directory.
 

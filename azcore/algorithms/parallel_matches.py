@@ -26,9 +26,6 @@ class Moment(NamedTuple):
 class ParallelMatches(Generic[Result]):
     """Matches of the weights of one moment at a time, until the run uses their result.
 
-    Args:
-        name: the name of the matches, such as `rating`.
-
     Attributes:
         moment: the moment of the weights that play or, after a resume, must play again; None: no
             match.
@@ -54,8 +51,6 @@ class ParallelMatches(Generic[Result]):
         """Start matches.
 
         Args:
-            moment: the moment of their weights.
-            work: plays the matches.
             waits: play them on this thread before returning; raises an error at once.
         """
         self.moment = moment
@@ -79,7 +74,6 @@ class ParallelMatches(Generic[Result]):
         return moment, begun.result()
 
     def state_dict(self) -> dict[str, Any]:
-        """The moment, if there is one."""
         return {} if self.moment is None else self.moment._asdict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -98,10 +92,6 @@ class ParallelMatches(Generic[Result]):
 
     def require_past(self, data: SelfPlayData, step: int) -> None:
         """Refuse a restored moment later than the run.
-
-        Args:
-            data: knows the generation.
-            step: the run's step.
 
         Raises:
             CheckpointError: it is later.

@@ -65,19 +65,12 @@ def place_here(settings: TrainerSettings) -> Place:
     within = 0 <= node < settings.num_nodes
     require(within, "NODE_RANK", f"0 to {settings.num_nodes - 1}", node)
     return replace(
-        place,
-        rank=node * settings.devices,
-        node=node,
-        meeting=f"tcp://{found.main_address}:{port}",
+        place, rank=node * settings.devices, node=node, meeting=f"tcp://{found.main_address}:{port}"
     )
 
 
 def _begun_by(name: str, found: ClusterEnvironment, place: Place) -> Place:
-    """The place that another program assigned to this process.
-
-    Raises:
-        SettingError: it started a different number of ranks.
-    """
+    """The place that another program assigned to this process."""
     require(
         found.world_size() == place.size,
         "trainer.devices x trainer.num_nodes",

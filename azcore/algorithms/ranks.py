@@ -33,7 +33,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import Logger
@@ -59,12 +59,7 @@ _FAREWELL = 30.0  # seconds for the others to end after the last step
 
 
 class Ranks:
-    """Starts ranks, and connects this process to all of them.
-
-    Args:
-        place: the place of this process.
-        device_type: where ranks learn.
-    """
+    """Starts ranks, and connects this process to all of them."""
 
     def __init__(self, place: Place, device_type: str) -> None:
         self.place, self._device_type = place, device_type
@@ -202,8 +197,6 @@ class _Child:
     """A rank that this process started, and the thread that waits for its end.
 
     Args:
-        place: the rank's place.
-        device_type: where it learns.
         has_lost: called on that thread if the rank ends too early.
     """
 
@@ -262,7 +255,6 @@ class _Child:
         return how + (f": {last:.300}" if last and status > 0 else "")
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
 
@@ -313,11 +305,7 @@ def lightning_trainer(
     """The Trainer of a rank.
 
     Args:
-        settings: the run's settings.
-        learner: the run's learner, fitted to the machine.
-        place: the rank's place.
         callbacks: the callbacks in calling order.
-        checkpoints: reads and writes them.
         logger: False on all ranks but rank 0.
 
     Raises:
@@ -360,40 +348,20 @@ class _Ranked(DDPStrategy):
         self._launcher = None
 
 
-class _Environment(ClusterEnvironment):
+class _Environment(LightningEnvironment):
     """Gives Lightning the place of this process, so that it does not connect the ranks itself."""
+
+    creates_processes_externally = True
 
     def __init__(self, place: Place) -> None:
         super().__init__()
         self._place = place
 
-    @property
-    def creates_processes_externally(self) -> bool:
-        return True
-
-    @property
-    def main_address(self) -> str:
-        return "127.0.0.1"
-
-    @property
-    def main_port(self) -> int:
-        return 0
-
-    @staticmethod
-    def detect() -> bool:
-        return False
-
     def world_size(self) -> int:
         return self._place.size
 
-    def set_world_size(self, size: int) -> None:
-        pass
-
     def global_rank(self) -> int:
         return self._place.rank
-
-    def set_global_rank(self, rank: int) -> None:
-        pass
 
     def local_rank(self) -> int:
         return self._place.local
@@ -401,12 +369,14 @@ class _Environment(ClusterEnvironment):
     def node_rank(self) -> int:
         return self._place.node
 
+    def teardown(self) -> None:
+        pass  # the launcher's variables stay
+
 
 class Together(Callback):
     """The part of a step that all ranks share, before other callbacks.
 
     Args:
-        team: the ranks.
         time_share: on rank 0, the share of the run's time that has passed.
         threads: the number of threads of a rank that learns on a CPU.
     """

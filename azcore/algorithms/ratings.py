@@ -98,13 +98,8 @@ class ArenaRating(Callback):
     end of the first generation after them.
 
     Args:
-        settings: the run's settings.
         run: the directory of matches.csv and of the earlier weights.
-        data: knows the generation.
-        terminal: shows progress.
         starts: what games begin from; None: the initial position.
-        slots: where matches are played.
-        clock: the run's clock.
     """
 
     def __init__(
@@ -243,10 +238,6 @@ class ArenaRating(Callback):
         """Start the matches of a player's rating.
 
         Args:
-            pl_module: the module that learns.
-            moment: the moment of the player's weights.
-            seed: the seed of the matches.
-            player: the player to rate.
             waits: play them on this thread, with progress on the terminal, and use the result.
             games: the games per match; None: as in the settings.
         """
@@ -266,11 +257,7 @@ class ArenaRating(Callback):
             self._take(pl_module)
 
     def _begin_again(self, pl_module: LearnerModule, moment: Moment) -> None:
-        """Restart the matches that were in progress at the checkpoint from which the run resumes.
-
-        Raises:
-            CheckpointError: those weights cannot play.
-        """
+        """Restart the matches in progress at the checkpoint from which the run resumes."""
         step, now = moment.step, pl_module.trainer.global_step
         checkpoint, last = self._run.step_checkpoint(step), self._run.last_checkpoint
         if step == now and not checkpoint.exists() and last.exists():
@@ -299,11 +286,6 @@ class ArenaRating(Callback):
     def _play(
         self, player: Contender, opponent: Contender, seed: int, games: int, *, shown: bool
     ) -> SpreadMatch:
-        """Play a match.
-
-        Raises:
-            TimeIsUpError: the time of the run or of the rating is up before the match ends.
-        """
         arena, longest = self._settings.arena, 0
         match, length = f"the match with {opponent.name}", self._settings.game.max_game_length
         heart = Heartbeat(match, self._terminal.say, lambda: longest, length)

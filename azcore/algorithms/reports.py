@@ -20,7 +20,6 @@ class GenerationReports:
     one.
 
     Args:
-        run_dir: the run's directory.
         device: where the network evaluates the games shown.
         say: called once if the report cannot be written.
     """

@@ -45,10 +45,8 @@ def fitted_to_machine(
     """The settings with an evaluator, a generation's steps and, if known, workers and games.
 
     Args:
-        settings: the run's settings.
         network: a network of the shape that will play.
         run: the directory of sizes.json, if the run exists already.
-        say: called with a line about the evaluator and the measurements.
         beside: a folder of runs whose values to reuse.
     """
     sizes = run.read_sizes()
@@ -169,7 +167,6 @@ def pool_of_run(
             takes seconds.
         network: a network of the shape that will play.
         starts: what games begin from; None: the initial position.
-        say: called with a line about the sizes and the measurements.
         measured: called with the pool's evaluations/s if it measures them.
 
     Raises:

@@ -66,20 +66,12 @@ class Training:
     """The parts of one run.
 
     Args:
-        settings: the run's settings.
-        place: the place of this process, rank 0 of those that learn.
-        run: the directory to write to.
-        terminal: shows progress and messages.
         began: `time.monotonic()` from which its time counts.
         on_games: called with the games of each generation once they are on disk.
         hyperparameters: settings that loggers list alongside the curves.
         weights: the initial weights; None: random ones.
         origin: the origin of the weights, which every checkpoint stores.
-        objects: what a Python program passes to the run.
         beside: a folder of runs whose sizes it reuses where its settings leave them open.
-
-    Raises:
-        AzcoreError: a setting cannot be used.
     """
 
     def __init__(
@@ -201,13 +193,7 @@ class Training:
     def _make_trainer(self) -> Trainer:
         settings, run, terminal = self._settings, self._run, self._terminal
         rating = ArenaRating(
-            settings,
-            run,
-            self._data,
-            terminal,
-            self._arena_starts,
-            self._slots,
-            self._clock,
+            settings, run, self._data, terminal, self._arena_starts, self._slots, self._clock
         )
         self._clock.to_rate = rating.expected_seconds
         loop = Loop(
@@ -363,11 +349,7 @@ class Training:
 
 
 class _Beginning(Callback):
-    """Calls a function once everything in a checkpoint has been restored.
-
-    Args:
-        then: the function, called once.
-    """
+    """Calls a function once everything in a checkpoint has been restored."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         self._then = then

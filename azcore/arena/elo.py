@@ -190,9 +190,6 @@ def score_interval(
     interval is somewhat wider than necessary, never narrower.
 
     Args:
-        wins: the player's wins.
-        draws: the draws.
-        losses: the player's losses.
         distinct: number of distinct games; only these are independent. None: all.
 
     Returns:

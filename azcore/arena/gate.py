@@ -35,7 +35,6 @@ def decide(
     If the test is undecided at the end of the match, the threshold decides.
 
     Args:
-        result: the match's result.
         threshold: see `passes`.
         sprt: the test that could stop the match; None: no test.
     """

@@ -77,11 +77,7 @@ def probabilities(u: Floats, nu: float) -> tuple[Floats, Floats]:
 
 
 def maximum_likelihood(
-    rows: Rows,
-    joint: Floats,
-    *,
-    fixed: Floats,
-    links: tuple[Ints, Ints],
+    rows: Rows, joint: Floats, *, fixed: Floats, links: tuple[Ints, Ints]
 ) -> Fit:
     """Fisher scoring for theta, delta and nu together; halves a step that does not climb.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Required, TypedDict, Unpack
 
 import numpy as np
 
@@ -78,11 +78,7 @@ LEFT_OUT: Mapping[str, Any] = {
 
 
 def arena_settings(config: Mapping[str, Any]) -> ArenaSettings:
-    """The group `arena`; the number of simulations is that of the search, unless it has its own.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The group `arena`; the number of simulations is that of the search, unless it has its own."""
     return build_group(ArenaSettings, config, "arena", LEFT_OUT, ["num_simulations"])
 
 
@@ -190,42 +186,39 @@ class MatchResult:
         return list(pairs.values())
 
 
+class MatchPlan(TypedDict, total=False):
+    """What determines a match besides its game and its players."""
+
+    num_games: Required[int]  # G, even
+    # Random legal actions before the players take over, the same in both games of a pair. Pairs
+    # differ as long as the game has enough openings; after that the openings repeat in order.
+    opening_plies: Required[int]
+    seed: Required[int]  # of openings and players; the same seed repeats the match
+    # The test that can end the match after each `sprt.look_games` games, by distinct pairs. None:
+    # play all G games. Either way, openings are those of the whole match.
+    sprt: SprtSettings | None
+    # Where openings begin, one for each pair, each used before any repeats; None: initial state.
+    starts: Starts | None
+    book: Book | None  # draws openings by weight, of at most `opening_plies`; None: they are random
+
+
 @game_faults()
 def play_match(
     game: Game,
     first: Player,
     second: Player,
     *,
-    num_games: int,
-    opening_plies: int,
-    seed: int,
     progress: Callable[[int], None] | None = None,
-    sprt: SprtSettings | None = None,
-    starts: Starts | None = None,
-    book: Book | None = None,
     tablebase: Tablebase | None = None,
+    **plan: Unpack[MatchPlan],
 ) -> MatchResult:
     """Play G games, calling each player for all of its games at once.
 
     Args:
-        game: the game to play.
         first: has seat 0 in even rows, seat 1 in odd ones.
         second: has the other seat; a different object from `first`, since both keep their trees.
-        num_games: G, even.
-        opening_plies: number of random legal actions before the players take over, the same in both
-            games of a pair. Pairs differ as long as the game has enough openings; after that the
-            openings repeat in order.
-        seed: the seed of openings and players; the same seed repeats the match.
         progress: called after each ply of all games with the number of games that have ended.
-        sprt: the test that can end the match after each `sprt.look_games` games, by distinct pairs.
-            None: play all G games. Either way, the games are a function of the arguments, with the
-            openings of the whole match.
-        starts: where openings begin, one for each pair, each used before any repeats; None: the
-            initial position.
-        book: draws openings by weight, of at most `opening_plies`; None: random openings.
         tablebase: ends each game whose outcome it has; None: play games to their end.
-
-    Returns: The result; all games have ended.
 
     Raises:
         SettingError: G is odd or below 2, or games end within `opening_plies`.
@@ -238,41 +231,25 @@ def play_match(
         ended = None if progress is None else (lambda more: progress(done + more))
         return play_from(game, (first, second), openings, seed, ended, tablebase)
 
-    return match_of(
-        game,
-        (first.name, second.name),
-        play,
-        num_games=num_games,
-        opening_plies=opening_plies,
-        seed=seed,
-        sprt=sprt,
-        starts=starts,
-        book=book,
-    )
+    return match_of(game, (first.name, second.name), play, **plan)
 
 
 def match_of(
     game: Game,
     names: tuple[str, str],
     play: Callable[[Sequence[Opening], int, int], list[MatchGame]],
-    *,
-    num_games: int,
-    opening_plies: int,
-    seed: int,
-    sprt: SprtSettings | None = None,
-    starts: Starts | None = None,
-    book: Book | None = None,
+    **plan: Unpack[MatchPlan],
 ) -> MatchResult:
-    """A match whose games a function plays; the other arguments are those of `play_match`.
+    """A match whose games a function plays.
 
     Args:
-        game: the game to play.
-        names: the names of the players.
         play: plays two games from each of some openings, with a seed; its last argument is the
             number of games before them.
     """
-    require_pairs(num_games, "num_games")
-    openings = random_openings(game, num_games // 2, opening_plies, seed, starts, book)
+    require_pairs(plan["num_games"], "num_games")
+    seed, sprt, count = plan["seed"], plan.get("sprt"), plan["num_games"] // 2
+    starts, book = plan.get("starts"), plan.get("book")
+    openings = random_openings(game, count, plan["opening_plies"], seed, starts, book)
     pairs_at_once = len(openings) if sprt is None else sprt.look_games // 2
     games: list[MatchGame] = []
 
@@ -382,10 +359,7 @@ def random_openings(
     Positions differ until the game seems to have no more; then they repeat in order.
 
     Args:
-        game: the game to play.
-        count: the number of openings.
         plies: number of random actions; from a book, which may have fewer, the most.
-        seed: the same seed repeats the openings.
         starts: where they begin; None: the initial position.
         book: draws actions by weight; None: uniformly random legal ones.
 
@@ -416,10 +390,7 @@ def random_openings(
         else:
             break
     require(
-        bool(openings),
-        "opening_plies",
-        f"low enough for {game.name} not to be over by then",
-        plies,
+        bool(openings), "opening_plies", f"low enough for {game.name} not to be over by then", plies
     )
     if book is not None and plies > 0:
         known = all(drawn)

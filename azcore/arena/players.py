@@ -84,12 +84,7 @@ class Player(ABC):
 
 
 class RandomPlayer(Player):
-    """Plays a uniformly random legal action: the anchor of ratings.
-
-    Args of the constructor:
-        game: the game to play.
-        name: the name in results.
-    """
+    """Plays a uniformly random legal action: the anchor of ratings."""
 
     def __init__(self, *, game: Game, name: str = "random") -> None:
         self.name = name
@@ -128,10 +123,7 @@ class SearchPlayer(Player):
     so the evaluator sees full batches.
 
     Args of the constructor:
-        game: the game to play.
-        evaluator: evaluates leaves.
         settings: how to search; the noise settings have no effect.
-        name: the name in results.
         num_simulations: per action, instead of `settings.num_simulations`; None keeps that.
         temperature: for the first `temperature_plies` actions of a game after its opening, an
             action is drawn with probability N(a)^(1/temperature) / sum N(b)^(1/temperature).
@@ -213,12 +205,7 @@ class SearchPlayer(Player):
 
 
 class Borrowed(Player):
-    """A player that exists only during matches, such as a large network.
-
-    Args of the constructor:
-        name: the name in results.
-        make: makes the player.
-    """
+    """A player that exists only during matches, such as a large network."""
 
     def __init__(self, name: str, make: Callable[[], Player]) -> None:
         self.name = name

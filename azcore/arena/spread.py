@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from azcore.arena.match import (
     MatchGame,
+    MatchPlan,
     MatchResult,
     Opening,
     derived_seed,
@@ -21,15 +22,13 @@ from azcore.arena.match import (
     play_from,
 )
 from azcore.arena.players import Player, RandomPlayer, SearchPlayer
-from azcore.arena.sprt import SprtSettings
 from azcore.errors import AzcoreError
-from azcore.game import Book, Game, Tablebase
+from azcore.game import Game, Tablebase
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import CountingEvaluator, Evaluator, UniformEvaluator
 from azcore.search.settings import SearchSettings
 from azcore.selfplay.jobs import Job, JobContext, JobSlots, Tell
 from azcore.storage.start_states import StartStates
-from azcore.storage.starts import Starts
 
 Start = tuple[str | None, list[int]]  # a position, or None for the initial one, and actions from it
 LOOK = 0.25  # seconds between two checks of how many games have ended
@@ -40,7 +39,6 @@ class Contender:
     """What to build a player from, wherever it plays.
 
     Attributes:
-        name: the name in results.
         search: how it searches, and with how many simulations; None: it plays any legal action.
         weights: packed, see `Weights.packed`; None: no network, so all actions have equal priors.
         version: optimizer steps behind the weights.
@@ -73,8 +71,6 @@ class MatchPart(Job[Played]):
 
     Args:
         players: the first and the second, without weights.
-        openings: where games begin.
-        seed: the seed of the players.
     """
 
     players: tuple[Contender, Contender]
@@ -130,24 +126,10 @@ def play_spread(
     first: Contender,
     second: Contender,
     *,
-    num_games: int,
-    opening_plies: int,
-    seed: int,
-    sprt: SprtSettings | None = None,
-    starts: Starts | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **plan: Unpack[MatchPlan],
 ) -> SpreadMatch:
-    """Play a match of contenders; for other arguments see `play_in_parts`.
-
-    Args:
-        slots: where to play.
-        game: the game to play.
-        first: has seat 0 in even rows, seat 1 in odd ones.
-        second: has the other seat.
-
-    Raises:
-        AzcoreError: see `play_in_parts`.
-    """
+    """Play a match of contenders, see `play_in_parts`."""
     contenders = (first, second)
     here = tuple(
         replace(contender, weights=None if contender.weights is None else b"")
@@ -159,12 +141,8 @@ def play_spread(
         (first.name, second.name),
         lambda starts, seed: MatchPart(players=(here[0], here[1]), openings=starts, seed=seed),
         [each.weights for each in contenders if each.weights is not None],
-        num_games=num_games,
-        opening_plies=opening_plies,
-        seed=seed,
-        sprt=sprt,
-        starts=starts,
         progress=progress,
+        **plan,
     )
 
 
@@ -176,20 +154,13 @@ def play_in_parts(
     part_of: Callable[[list[Start], int], Job[Played]],
     weights: Sequence[bytes] = (),
     *,
-    num_games: int,
-    opening_plies: int,
-    seed: int,
-    sprt: SprtSettings | None = None,
-    starts: Starts | None = None,
-    book: Book | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **plan: Unpack[MatchPlan],
 ) -> SpreadMatch:
-    """Play a match; for other arguments see `azcore.arena.match.play_match`.
+    """Play a match whose parts are jobs.
 
     Args:
         slots: where to play; each has one part of the match, as long as there are pairs.
-        game: the game to play.
-        names: the names of the players.
         part_of: makes the job of a part from its openings and a seed.
         weights: that every part needs.
         progress: called from time to time, on this thread, with the number of games that have
@@ -231,17 +202,7 @@ def play_in_parts(
             progress(done + len(games), 0)
         return [game for game in games if game is not None]
 
-    result = match_of(
-        game,
-        names,
-        play,
-        num_games=num_games,
-        opening_plies=opening_plies,
-        seed=seed,
-        sprt=sprt,
-        starts=starts,
-        book=book,
-    )
+    result = match_of(game, names, play, **plan)
     return SpreadMatch(result, evaluations, time.perf_counter() - began)
 
 

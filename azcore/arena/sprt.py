@@ -75,10 +75,7 @@ class SprtSettings(Checked, group="sprt"):
     @property
     def bounds(self) -> tuple[float, float]:
         """Log-likelihood ratios that end the test, for elo0 and for elo1 (Wald 1945)."""
-        return (
-            math.log(self.beta / (1.0 - self.alpha)),
-            math.log((1.0 - self.beta) / self.alpha),
-        )
+        return (math.log(self.beta / (1.0 - self.alpha)), math.log((1.0 - self.beta) / self.alpha))
 
     def verdict(self, pentanomial: Sequence[int]) -> Verdict:
         """The verdict on these pairs.

@@ -22,10 +22,8 @@ def trained(
     """A player that searches with the current weights of a network.
 
     Args:
-        settings: the run's settings.
         network: the one in training; it may continue at once.
         version: optimizer steps behind its weights.
-        name: the name in results.
         num_simulations: per action.
     """
     return Contender(

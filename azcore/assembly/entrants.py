@@ -94,11 +94,7 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
     """The players that the texts name, with checkpoints already read, since a run may rewrite them.
 
     Args:
-        texts: as for `players_from`.
-        programs: the configuration's programs, by name.
-
-    Raises:
-        SettingError, CheckpointError: as `players_named`.
+        texts: as for `players_named`.
     """
     entrants: list[Entrant] = []
     for text in texts:
@@ -136,15 +132,6 @@ def _exists(place: str) -> bool:
     return Path(place).exists() or (run != "" and " " not in name and Path(run).exists())
 
 
-def players_from(settings: MatchSettings, texts: Sequence[str]) -> list[Player]:
-    """`players_named` for matches.
-
-    Raises:
-        SettingError: there are fewer than two.
-    """
-    return two_at_least(players_named(settings, texts))
-
-
 def two_at_least(players: list[Player]) -> list[Player]:
     """Return the players after checking that there are enough.
 
@@ -168,11 +155,7 @@ def players_named(settings: MatchSettings, texts: Sequence[str]) -> list[Player]
 
 
 def players_of(settings: MatchSettings, entrants: Sequence[Entrant]) -> list[Player]:
-    """A player for each entrant, with a unique name.
-
-    Raises:
-        SettingError, CheckpointError: as `players_named`.
-    """
+    """A player for each entrant, with a unique name."""
     players: list[Player] = []
     for entrant in entrants:
         if isinstance(entrant, Saved):
@@ -253,15 +236,7 @@ def checkpoint_of(text: str) -> Path:
 
 
 def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Name, version and settings of the game of the first checkpoint; None if there is none.
-
-    Args:
-        texts: as for `players_from`.
-        programs: the programs of the configuration, by name.
-
-    Raises:
-        SettingError, CheckpointError: as `players_from`.
-    """
+    """Name, version and settings of the game of the first checkpoint; None if there is none."""
     for text in texts:
         if text.partition(":")[0] not in KINDS and not is_program(text, programs):
             path = checkpoints_of(split_search(text)[0])[0]
@@ -271,11 +246,7 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _network(settings: MatchSettings, saved: Saved) -> Player:
-    """A checkpoint as a player.
-
-    Raises:
-        SettingError: a setting of its search cannot be used.
-    """
+    """A checkpoint as a player."""
     changes = dict(map(_setting, saved.search))
     arena = replace(settings.search, num_simulations=settings.arena.num_simulations)
     search = altered(arena, changes, "search")
@@ -317,11 +288,6 @@ def identity_of(entrant: Entrant, programs: Mapping[str, Any]) -> str:
 
 
 def _setting(word: str) -> tuple[str, Any]:
-    """The name and the value of NAME=VALUE.
-
-    Raises:
-        SettingError: it cannot be read.
-    """
     name, _, value = word.partition("=")
     try:
         read = yaml.safe_load(value)

@@ -29,7 +29,6 @@ class ServerProcess:
 
     Args:
         settings: the run's settings, with a complete evaluator.
-        device: where it runs.
 
     Attributes:
         address: see `EvaluationSettings.server`.
@@ -58,7 +57,6 @@ class ServerProcess:
             raise
 
     def close(self) -> None:
-        """End it."""
         end_with_its_programs(self._process)
         self._ours.close()
         shutil.rmtree(self._folder, ignore_errors=True)

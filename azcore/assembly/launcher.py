@@ -22,14 +22,7 @@ def launcher_of(
 
     Args:
         backend: any but in this process.
-        members: their number.
-        workers: that they share.
-        say: called with a sentence.
-        environment: variables of the members.
         servers: that members on this machine use; closed with them.
-
-    Raises:
-        SettingError: the backend cannot provide them.
     """
     if backend.name == "process":
         return ProcessLauncher(members, environment, servers)

@@ -25,11 +25,7 @@ from azcore.learner.imported_games import SupervisedSettings, supervised_setting
 from azcore.learner.settings import LearnerSettings, PluginSettings
 from azcore.learner.trainer_settings import TrainerSettings, trainer_settings
 from azcore.networks import NetworkSettings, network_settings
-from azcore.networks.backends import (
-    EvaluatorSettings,
-    choose_device,
-    require_runnable,
-)
+from azcore.networks.backends import EvaluatorSettings, choose_device, require_runnable
 from azcore.networks.checkpoint import load_network
 from azcore.networks.probe import Probe, fastest
 from azcore.networks.served import ServedEvaluator, packed
@@ -75,7 +71,6 @@ class EvaluationSettings:
         """An evaluator with a network's current weights.
 
         Args:
-            network: provides the weights.
             callers: number of threads that will evaluate at once.
         """
         if self.server is not None:
@@ -98,9 +93,7 @@ class EvaluationSettings:
         """The evaluator that search calls, with random symmetries and a cache if set.
 
         Args:
-            network: provides the weights.
-            version: optimizer steps behind them.
-            callers: number of threads that will evaluate at once.
+            version: optimizer steps behind its weights.
         """
         evaluator = self.evaluator(network, callers)
         if self.evaluation.random_symmetry and self.game.symmetries:
@@ -224,7 +217,6 @@ def settings_from(config: Config, kind: type[S]) -> S:
 
     Args:
         config: plain values by group, including one for each field of `kind`.
-        kind: class of the settings.
 
     Raises:
         SettingError, GameError: the message names the key, the value got and the value wanted.
@@ -276,8 +268,7 @@ def _overlaps(config: Config) -> bool:
 
 
 def _game(config: Config, **changed: Any) -> Game:
-    own = {**config["game"], **changed}
-    return make(own.pop("name"), **own)
+    return make(**{**config["game"], **changed})
 
 
 def _selfplay_game(config: Config) -> Game:

@@ -47,7 +47,6 @@ def unpacker(settings: PlaySettings, blank: nn.Module) -> Callable[[bytes, int],
     """A function that makes weights from `NetworkWeights.packed` and a version.
 
     Args:
-        settings: the run's settings.
         blank: a network of its shape, whose copies get the weights.
     """
 
@@ -67,8 +66,7 @@ def make_actor(
     """An actor of a run.
 
     Args:
-        settings: the run's settings.
-        selfplay: its settings of self-play, with numbers of games and workers.
+        selfplay: the settings of self-play, with numbers of games and workers.
         evaluator: the evaluator of its first games.
         starts: what games begin from; None: the initial position.
         numbers: the numbers of the run's workers that it has; None: all.

@@ -18,10 +18,7 @@ from azcore.settings import (
     within,
 )
 
-TOKEN: Test = (
-    lambda token: token.isalnum() and token.isascii(),
-    "letters and digits, or null",
-)
+TOKEN: Test = (lambda token: token.isalnum() and token.isascii(), "letters and digits, or null")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +60,6 @@ class WebSettings(Checked, group="web"):
 
 
 def web_settings(config: Mapping[str, Any]) -> WebSettings:
-    """The group `web`; next to a run it has its own search, in command=web it uses `search`.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The group `web`; next to a run it has its own search, in command=web it uses `search`."""
     own = ("num_simulations", "leaves_per_tree")
     return build_group(WebSettings, config, "web", {"beside": False}, own)

@@ -70,9 +70,8 @@ def main(began: float | None = None) -> None:
     """
     global _began
     _began = began
-    os.environ.setdefault(
-        "HYDRA_FULL_ERROR", "1"
-    )  # Hydra must pass errors to us instead of printing them
+    # Hydra must pass errors to us instead of printing them.
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")
     # Threads of a network spin for some microseconds while they wait, then sleep. With one of 2
     # cores busy elsewhere, this evaluated 4,600 positions/s; the default, to keep spinning, 290;
     # on a quiet machine both evaluated 8,400. Read when torch is first imported.

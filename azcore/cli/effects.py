@@ -45,15 +45,14 @@ def _beside(settings: Settings) -> bool:
 
 # Equal to those of `azcore.storage.targets`, as a test checks: that file imports the compiler.
 TARGETS = ("ownership", "score", "material", "reply", "soft_policy", "later_values", "plies_left")
+_PLIES = ("temperature", "temperature_plies", "temperature_half_life", "final_temperature")
+TEMPERATURE = tuple(f"selfplay.{name}" for name in _PLIES)
+RESIGNATION = tuple(
+    f"selfplay.resignation_{name}" for name in ("false_positives", "played_out", "games")
+)
 CONDITIONS = (
     Condition(
-        (
-            "selfplay.temperature",
-            "selfplay.temperature_plies",
-            "selfplay.temperature_half_life",
-            "selfplay.final_temperature",
-            "selfplay.temperatures",
-        ),
+        (*TEMPERATURE, "selfplay.temperatures"),
         _by_puct,
         "search=puct: a Gumbel search already chooses its move",
     ),
@@ -63,23 +62,12 @@ CONDITIONS = (
         "selfplay.temperature_half_life=null, which has no such step otherwise",
     ),
     Condition(
-        (
-            "selfplay.temperature",
-            "selfplay.temperature_plies",
-            "selfplay.temperature_half_life",
-            "selfplay.final_temperature",
-        ),
+        TEMPERATURE,
         lambda s: not s["selfplay"]["temperatures"],
         "selfplay.temperatures=[], which holds them all",
     ),
     Condition(
-        (
-            "selfplay.resignation_false_positives",
-            "selfplay.resignation_played_out",
-            "selfplay.resignation_games",
-        ),
-        lambda s: bool(s["selfplay"]["resignation"]),
-        "selfplay.resignation=true",
+        RESIGNATION, lambda s: bool(s["selfplay"]["resignation"]), "selfplay.resignation=true"
     ),
     Condition(
         ("selfplay.cheap_simulations",),

@@ -16,7 +16,6 @@ def with_scale(command: str, words: Sequence[str], tell: Callable[[str], None]) 
     """The words of a command line, with a scale added if they set none and there is a GPU.
 
     Args:
-        command: the command that the words are for.
         words: `KEY=VALUE` each, and flags.
         tell: called with a sentence about an added scale.
     """

@@ -103,13 +103,7 @@ def parsed(overrides: Sequence[str]) -> list[Override]:
 
 
 def of_another_command(command: str, key: str, line: str) -> str:
-    """The message for a setting of another command.
-
-    Args:
-        command: the command line's command.
-        key: the setting's key, or a group.
-        line: the argument of the command line.
-    """
+    """The message for a setting of another command."""
     others = [each for each in COMMANDS if each != command and roots.uses(each, key)]
     whose = f"for command={', '.join(others)}" if others else "not a setting"
     if command == "train" and not others and roots.has(command, key):
@@ -257,7 +251,6 @@ def wrong_choice(arguments: Sequence[str]) -> str | None:
 
 
 def _options(group: str) -> list[str]:
-    """The files of a group."""
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         return GlobalHydra.instance().config_loader().get_group_options(group)
 

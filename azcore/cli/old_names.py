@@ -62,7 +62,6 @@ def command_of(
     """The command of a command line, and the other words; the last of several `command=` wins.
 
     Args:
-        words: the command line's words.
         tell: called with a sentence if the command is now part of another.
 
     Raises:
@@ -110,7 +109,6 @@ def renamed(command: str, words: Sequence[str], tell: Callable[[str], None]) -> 
     """The words with the current names of their settings.
 
     Args:
-        command: the command that the words are for.
         words: `KEY=VALUE` each.
         tell: called with a sentence for each that changes.
     """

@@ -128,8 +128,6 @@ def settings_of(
     A resumed run, a fork and the players of a match have their own settings.
 
     Args:
-        command: the command to run.
-        config: the composed settings.
         overrides: words of its command line.
         shared: words that it shares with other jobs of a sweep, one of which may need them.
 
@@ -186,12 +184,8 @@ def with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
             if choice_of(settings) != choice_of(plain):
                 changed[at], choices[key] = choice_of(plain), choice_of(settings)
         plain = composed(choices) if changed else plain
-    except (
-        HydraException,
-        OmegaConfBaseException,
-        SettingError,
-    ):  # a game without settings, such as openspiel
-        return settings
+    except (HydraException, OmegaConfBaseException, SettingError):
+        return settings  # of a game without a settings file
     has = flat(settings)
     changed |= {key: default for key, default, _ in differences(plain, settings) if key in has}
     return {**settings, DEFAULT: {**settings.get(DEFAULT, {}), **changed}}
@@ -202,9 +196,6 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
     A value that the run has already is not a change, so the command line that began a run resumes
     it with `resume=latest` added.
-
-    Raises:
-        SettingError: a change that a resumed run cannot make.
     """
     from azcore.storage.run_directory import find_run
 
@@ -227,11 +218,7 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
 
 def forked(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
-    """The settings of a fork: those of the run that it continues, with the command line's changes.
-
-    Raises:
-        SettingError: a change that a fork cannot make.
-    """
+    """The settings of a fork: those of the continued run, with the changes of the command line."""
     from azcore.assembly.entrants import checkpoint_of
     from azcore.storage.run_directory import find_run
 
@@ -247,21 +234,12 @@ def _continued(
 
     Args:
         config: composed of the defaults and the command line.
-        overrides: the command line's overrides.
         run: the run whose settings to keep.
-        asked: the argument that names it, for errors.
-        is_new: it continues as a new run, which may choose files of groups and change some settings
-            that do not depend on state.
-
-    Raises:
-        SettingError: a change that cannot be made.
+        asked: the argument that names the run, for errors.
+        is_new: the run continues as a new one, which may choose files of groups and change some
+            settings that do not depend on state.
     """
-    from azcore.storage.run_settings import (
-        OF_MACHINE,
-        flat,
-        read_config,
-        require_received_games,
-    )
+    from azcore.storage.run_settings import OF_MACHINE, flat, read_config, require_received_games
 
     saved = read_config(run)
     require_received_games(saved, {override.key_or_group for override in parsed(overrides)})
@@ -372,8 +350,6 @@ def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) 
     """The content of a settings file, or its changes if it selects files of other groups.
 
     Args:
-        group: where the file is.
-        choice: its name.
         before: the settings without any choice, by key; None: compose them if needed.
     """
     from azcore.storage.run_settings import flat
@@ -400,11 +376,7 @@ def _set(settings: dict[str, Any], key: str, value: Any) -> None:
 
 
 def choose_pretrained(config: DictConfig) -> None:
-    """Replace a bare `pretrained` by the name of the network that ships for the game.
-
-    Raises:
-        SettingError: none ships for the game.
-    """
+    """Replace a bare `pretrained` by the name of the network that ships for the game."""
     alone = "pretrained"
     wanted = [key for key in ("checkpoint", "init") if config.get(key) == alone]
     named = config.get("players")

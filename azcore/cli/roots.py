@@ -159,7 +159,6 @@ def _files_before(name: str) -> list[str]:
 
 
 def _values(name: str) -> dict[str, Any]:
-    """A file's own settings."""
     own = _parsed(name)
     return {key: value for key, value in own.items() if key not in ("defaults", "hydra")}
 

@@ -62,10 +62,6 @@ class Sweep(Callback):
 def begun(config: dict[str, Any], beside: str) -> dict[str, Any] | None:
     """The settings of a sweep's training job, which resume its run if it exists.
 
-    Args:
-        config: the job's configuration.
-        beside: the folder of the sweep.
-
     Returns:
         None if the run is finished.
 

@@ -1,6 +1,8 @@
 """The commands: each has a file or folder here and a root in `conf/`; no lower layer uses them.
 
 The root, `conf/NAME.yaml`, has all settings that affect the command; its first line describes it.
+A command takes the composed settings and returns the exit status, 130 after an interrupt. It raises
+an AzcoreError if a setting, a file or a checkpoint cannot be used.
 """
 
 # Module and function, imported when called: --help needs no Lightning, an engine no torch.

@@ -53,10 +53,7 @@ def run_at_once(
 
     Args:
         lines: the words of each, as for `run_line`, by name.
-        asked_by: as for `run_line`.
         seconds: after which unfinished runs must save their work and end.
-        every: seconds between calls of `meanwhile`.
-        meanwhile: called while they run.
 
     Raises:
         SettingError: one of them fails; the others are ended.

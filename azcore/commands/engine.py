@@ -28,16 +28,11 @@ SERVERS = {  # module and class by `engine.protocol` or `Game.protocol`
 
 
 def serve(config: Mapping[str, Any]) -> NoReturn:
-    """Speak the game's protocol on standard input and output until `quit`, then exit.
-
-    Raises:
-        AzcoreError: a setting cannot be used; the protocol also reports an unusable checkpoint.
-    """
+    """Speak the game's protocol on standard input and output until `quit`, then exit."""
     out = claim_stdout()
     settings = _settings(config)
     search = thinking_search(config)
-    values = dict(config["game"])
-    game = unprepared(values.pop("name"), **values)
+    game = unprepared(**config["game"])
     module, name = SERVERS[settings.protocol or game.protocol]
     engine = Engine(lambda: _load(config), search, settings, config["seed"])
     kind: type[Server] = getattr(import_module(module), name)
@@ -54,11 +49,7 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
 
 
 def _settings(config: Mapping[str, Any]) -> EngineSettings:
-    """The engine's settings, if its protocol supports all of them.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The engine's settings, if its protocol supports all of them."""
     settings = engine_settings(config)
     if settings.protocol == "analysis" and (settings.book or settings.tablebase):
         raise SettingError(
@@ -84,14 +75,9 @@ def _load(config: Mapping[str, Any]) -> Loaded:
 
 
 def loaded(config: Mapping[str, Any]) -> Loaded:
-    """What a checkpoint's engine searches with, or the configured game without a network.
-
-    Raises:
-        AzcoreError: a setting or the checkpoint cannot be used.
-    """
+    """What a checkpoint's engine searches with, or the configured game without a network."""
     if config["checkpoint"] is None:
-        values = dict(config["game"])
-        game = make(values.pop("name"), **values)
+        game = make(**config["game"])
         return Loaded(game, UniformEvaluator(game))
     from azcore.assembly.entrants import checkpoint_of
     from azcore.assembly.parts import EvaluationSettings, settings_from  # torch

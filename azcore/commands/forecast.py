@@ -29,10 +29,7 @@ class Forecast:
     """Prints what each run can do, and refuses a time that is too short.
 
     Args:
-        folder: the runs' folder.
-        names: the runs, which start now.
-        minutes: for everything.
-        overhead: seconds of them to start and end a run.
+        overhead: seconds that a run takes to start and end.
         least: steps that each must be able to make; None: any number.
     """
 
@@ -50,11 +47,7 @@ class Forecast:
         self._share = SHARE / max(1, len(self.names))
 
     def look(self) -> None:
-        """Describe the runs that have measured their speed since the last call.
-
-        Raises:
-            SettingError: all have, and the time is too short for one of them.
-        """
+        """Describe the runs that have measured their speed since the last call."""
         passed = time.monotonic() - self._began
         waiting = []
         for name in self.names:
@@ -102,11 +95,7 @@ def _rounded(value: float) -> str:
 
 
 def _plan(run: RunDirectory, rate: float) -> Plan:
-    """A run's plan up to its last step, at a rate in evaluations/s.
-
-    Raises:
-        AzcoreError: its files cannot be used.
-    """
+    """A run's plan up to its last step, at a rate in evaluations/s."""
     config = read_config(run)
     settings = settings_from(config, LearningSettings)
     rates = Rates(

@@ -49,11 +49,7 @@ class ImportSettings(Checked, group="import"):
     off_the_board: bool
 
     def require_wanted(self, transcript: Transcript) -> None:
-        """Refuse a game that these settings exclude.
-
-        Raises:
-            TranscriptError: with the reason.
-        """
+        """Refuse a game that these settings exclude."""
         plies, lowest = len(transcript.actions), self.min_rating
         if plies < self.min_plies:
             raise TranscriptError(
@@ -127,8 +123,7 @@ def import_games(config: Mapping[str, Any]) -> int:
         "the file of game records to write, such as experts.azg",
         out,
     )
-    values = dict(config["game"])
-    game = make(values.pop("name"), **values)
+    game = make(**config["game"])
     paths = files_of(config["games"], game)
     console, tally = table_console(), Tally()
     bar = Progress(

@@ -25,11 +25,7 @@ COUNTS = ("games", "positions", "evaluations")
 
 
 def info(config: Config) -> int:
-    """Print the card of `checkpoint`; 0.
-
-    Raises:
-        AzcoreError: there is no checkpoint, or it cannot be read.
-    """
+    """Print the card of `checkpoint`; 0."""
     if config["checkpoint"] is None:
         names = ", ".join(f"{WORD}/{name}" for name in shipped()) or "none"
         raise SettingError(f"command=info needs checkpoint=PATH; shipped networks: {names}")

@@ -79,11 +79,8 @@ class Recipe:
     """What to train, and how to measure it.
 
     Args:
-        goal: a description.
         prepare: command lines by name, run in this order before training. Each writes to its own
             place, which later lines refer to by the name in capitals.
-        train: the command line that trains it.
-        measures: how to measure the run.
     """
 
     goal: str
@@ -93,11 +90,7 @@ class Recipe:
 
 
 def ladder(config: Config) -> int:
-    """Climb the requested recipes and print the measurements; 0, or 130.
-
-    Raises:
-        SettingError: a recipe cannot be used, or one of its commands fails.
-    """
+    """Climb the requested recipes and print the measurements; 0, or 130."""
     group = config["ladder"]
     recipes = recipes_from(group)
     wanted, minutes = _wanted(_named(group), recipes), minutes_of(group)
@@ -138,11 +131,7 @@ def _wanted(names: list[str], recipes: Mapping[str, Recipe]) -> dict[str, Recipe
 
 
 def minutes_of(group: Mapping[str, Any]) -> float | None:
-    """`ladder.minutes`.
-
-    Raises:
-        SettingError: it cannot be used.
-    """
+    """`ladder.minutes`."""
     minutes = convert(float | None, group.get("minutes"), "ladder.minutes")
     fits = minutes is None or 0 < minutes <= 10_000
     require(fits, "ladder.minutes", "0 to 10,000, or null", minutes)
@@ -150,11 +139,7 @@ def minutes_of(group: Mapping[str, Any]) -> float | None:
 
 
 def least_steps_of(group: Mapping[str, Any]) -> int | None:
-    """`ladder.least_steps`.
-
-    Raises:
-        SettingError: it cannot be used.
-    """
+    """`ladder.least_steps`."""
     steps: int | None = convert(int | None, group.get("least_steps"), "ladder.least_steps")
     require(steps is None or steps >= 1, "ladder.least_steps", "1 or more, or null", steps)
     return steps
@@ -165,11 +150,7 @@ def _web(folder: Path) -> str:
 
 
 def recipes_from(group: Mapping[str, Any]) -> dict[str, Recipe]:
-    """The recipes of the group `ladder`, by name, with those of games that `climb` names.
-
-    Raises:
-        SettingError: one of them cannot be used.
-    """
+    """The recipes of the group `ladder`, by name, with those of games that `climb` names."""
     recipes = {name: _recipe(name, values) for name, values in (group["recipes"] or {}).items()}
     words = convert(tuple[str, ...] | None, group.get("own"), "ladder.own")
     if words is not None:
@@ -198,20 +179,11 @@ def _recipe(name: str, values: Any) -> Recipe:
     prepare = _preparations(values.get("prepare", {}), f"{where}.prepare")
     train = convert(tuple[str, ...], values.get("train", []), f"{where}.train")
     require(_command_of(train) == "train", f"{where}.train", "a line that trains", list(train))
-    return Recipe(
-        goal=str(values.get("goal", "")),
-        prepare=prepare,
-        train=train,
-        measures=measures,
-    )
+    return Recipe(goal=str(values.get("goal", "")), prepare=prepare, train=train, measures=measures)
 
 
 def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:
-    """The lines that run before training, by name.
-
-    Raises:
-        SettingError: one of them cannot be used.
-    """
+    """The lines that run before training, by name."""
     require(isinstance(given, Mapping), where, "command lines by name", given)
     for name in given:
         fits = isinstance(name, str) and name.isidentifier() and name == name.lower()
@@ -230,8 +202,6 @@ class Climb:
     """A climb: its recipes, and the work already done.
 
     Args:
-        folder: the folder of runs and results.
-        seed: the seed of all command lines.
         runs: the names of the runs on the page side by side.
     """
 
@@ -341,11 +311,7 @@ class Climb:
             self.write_page()
 
     def _once(self, name: str, line: Sequence[str]) -> bool:
-        """Run a line and save its output, unless that is done; False: interrupted.
-
-        Raises:
-            SettingError: another line made the output.
-        """
+        """Run a line and save its output, unless that is done; False: interrupted."""
         if not self._is_done(name, line):
             if not run_line(self._words(name, line), "ladder"):
                 return False
@@ -353,11 +319,6 @@ class Climb:
         return True
 
     def _is_done(self, name: str, line: Sequence[str]) -> bool:
-        """Whether a line ran to its end.
-
-        Raises:
-            SettingError: another line made the output.
-        """
         ended, done = self._ended(name, line), self._done(line)
         if not ended.exists():
             return False
@@ -416,11 +377,7 @@ def _output(line: Sequence[str], out: Path) -> Path:
 
 
 def _require_puzzles(name: str, recipe: Recipe) -> None:
-    """Refuse a recipe whose positions are missing.
-
-    Raises:
-        SettingError: the message names the file.
-    """
+    """Refuse a recipe whose positions are missing."""
     for measure in recipe.measures:
         for word in measure.line:
             key, _, value = word.partition("=")

@@ -78,20 +78,12 @@ class PlaySettings(Checked, group="play"):
 
 
 def play_settings(config: Mapping[str, Any]) -> PlaySettings:
-    """The group `play`, with the simulations of `search`.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The group `play`, with the simulations of `search`."""
     return build_group(PlaySettings, config, "play", of_search=["num_simulations"])
 
 
 def play(config: Mapping[str, Any]) -> int:
-    """Play until `quit` or the end of the input. Returns 0, or 130 after an interrupt.
-
-    Raises:
-        AzcoreError: a setting or the checkpoint cannot be used.
-    """
+    """Play until `quit` or the end of the input. Returns 0, or 130 after an interrupt."""
     settings = play_settings(config)
     engine = engine_settings(config)
     search = thinking_search(config)
@@ -153,12 +145,7 @@ class Session:
     """One session: consecutive games with the same engine."""
 
     def __init__(
-        self,
-        game: Game,
-        thinker: Thinker,
-        settings: PlaySettings,
-        terminal: Terminal,
-        judge: str,
+        self, game: Game, thinker: Thinker, settings: PlaySettings, terminal: Terminal, judge: str
     ) -> None:
         self._game, self._thinker, self._settings = game, thinker, settings
         self._terminal, self._judge = terminal, judge

@@ -20,11 +20,7 @@ from azcore.networks.checkpoint import load_network
 
 
 def predict_games(config: Config) -> int:
-    """Measure `checkpoint` on `supervised.games`, held-out games and the others separately; 0.
-
-    Raises:
-        AzcoreError: there is no checkpoint or there are no games, or they cannot be used.
-    """
+    """Measure `checkpoint` on `supervised.games`, held-out games and the others separately; 0."""
     if config["checkpoint"] is None:
         raise SettingError(
             "command=predict needs checkpoint=PATH, such as a run's checkpoints/last.ckpt"

@@ -22,7 +22,7 @@ from azcore.chance import Purpose, generator
 from azcore.commands.arena.tournament import wanted_players
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
-from azcore.errors import GameFileError, SettingError
+from azcore.errors import GameFileError, SettingError, os_errors_as
 from azcore.game import Game
 from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, build, or_null, require
 from azcore.storage.puzzles import Puzzle, read_puzzles
@@ -41,11 +41,7 @@ class PuzzleSettings(Checked, group="puzzles"):
 
 
 def puzzles(config: Config) -> int:
-    """Let each player choose a move in each position, and print the shares; 0, or 130.
-
-    Raises:
-        AzcoreError: a setting, a file or a player cannot be used.
-    """
+    """Let each player choose a move in each position, and print the shares; 0, or 130."""
     options = build(PuzzleSettings, config["puzzles"], "puzzles")
     settings = settings_from(config, MatchSettings)
     game = settings.game
@@ -108,17 +104,10 @@ def puzzles(config: Config) -> int:
 
 
 def _write(out: Path, rows: Sequence[tuple[str, int, int, float, float]]) -> None:
-    """Write a row for each player.
-
-    Raises:
-        SettingError: the file cannot be written.
-    """
-    try:
+    with os_errors_as(SettingError, f"out={out} cannot be written"):
         out.parent.mkdir(parents=True, exist_ok=True)
         with out.open("w", newline="") as file:
             csv.writer(file).writerows([RESULTS, *rows])
-    except OSError as error:
-        raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
 
 
 def _unsolved(

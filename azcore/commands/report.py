@@ -7,7 +7,7 @@ from pathlib import Path
 from azcore.assembly.parts import Config
 from azcore.assembly.pretrained import in_place_of_story
 from azcore.commands.result import write_result
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.networks.backends import choose_device
 from azcore.report.report import write_report
 from azcore.report.side_by_side import SIDE_BY_SIDE, write_side_by_side
@@ -16,12 +16,7 @@ from azcore.storage.run_directory import RunDirectory, runs_inside
 
 
 def report(config: Config) -> int:
-    """Write the page of the runs in `run_dir`, and print its path; 0.
-
-    Raises:
-        SettingError: there is no such run, there are too few or too many, or the page cannot be
-            written.
-    """
+    """Write the page of the runs in `run_dir`, and print its path; 0."""
     given, out = config["run_dir"], config["out"]
     if given is None:
         raise SettingError(
@@ -34,10 +29,8 @@ def report(config: Config) -> int:
         require(out is None, "out", f"null for one run, whose page is {run.report}", out)
         if places[0] != str(wanted[0]):
             raise SettingError(f"run_dir={wanted[0]}: a story that ships has no report of its own")
-        try:
+        with os_errors_as(SettingError, f"{run.report} cannot be written"):
             page = write_report(run.path, choose_device(config["device"]))
-        except OSError as error:
-            raise SettingError(f"{run.report} cannot be written: {error.strerror}") from error
     else:
         page = _side_by_side(places, out)
     print(f"report {page}, {page.stat().st_size / 1e3:,.0f} kB")
@@ -57,9 +50,7 @@ def _side_by_side(places: list[str], out: str | None) -> Path:
     )
     if page.suffix != ".html":
         page /= SIDE_BY_SIDE
-    try:
+    with os_errors_as(SettingError, f"{page} cannot be written"):
         page.parent.mkdir(parents=True, exist_ok=True)
         write_side_by_side(page, list(named.items()))
-    except OSError as error:
-        raise SettingError(f"{page} cannot be written: {error.strerror}") from error
     return page

@@ -10,15 +10,11 @@ from typing import Any
 
 from azcore.assembly.parts import Config
 from azcore.atomic import replacing
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 
 
 def write_result(config: Config, **found: object) -> None:
-    """Write a command's result as one JSON object to the file in `result`, if set.
-
-    Raises:
-        SettingError: the file cannot be written.
-    """
+    """Write a command's result as one JSON object to the file in `result`, if set."""
     if config.get("result") is None:
         return
     path = Path(str(config["result"]))
@@ -31,12 +27,10 @@ def write_json(path: Path, content: object, where: str) -> None:
     Raises:
         SettingError: it cannot be written, beginning with `where`.
     """
-    try:
+    with os_errors_as(SettingError, f"{where} cannot be written"):
         is_plain = not path.is_symlink() and (path.is_file() or not path.exists())
         with replacing(path) if is_plain else path.open("w") as file:
             file.write(json.dumps(content, indent=1) + "\n")
-    except OSError as error:
-        raise SettingError(f"{where} cannot be written: {error.strerror}") from error
 
 
 def _plain(value: Any) -> Any:

@@ -47,11 +47,7 @@ class ListSettings(Checked, group="runs"):
 
 
 def runs(config: Config) -> int:
-    """Print the runs of a folder; 0.
-
-    Raises:
-        SettingError: there is no run, or `result` cannot be written.
-    """
+    """Print the runs of a folder; 0."""
     options = build(ListSettings, config["runs"], "runs")
     every = [summary_of(path) for _, path, _ in runs_inside([options.folder], "runs.folder")]
     found = sorted(filter(options.wants, every), key=SORTS[options.sort], reverse=True)

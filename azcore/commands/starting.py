@@ -24,9 +24,7 @@ from azcore.algorithms.origin import (
 )
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, RunSettings
-from azcore.errors import (
-    CheckpointError,
-)
+from azcore.errors import CheckpointError
 from azcore.networks.checkpoint import describe_run, require_resumable, require_same_run
 from azcore.storage.checkpoint import is_whole, like, read_checkpoint, require_sizes
 from azcore.storage.run_directory import RunDirectory, find_run
@@ -51,11 +49,7 @@ def starting(
     settings: RunSettings,
     terminal: TrainingDisplay,
 ) -> Iterator[Start]:
-    """Finds what the run starts from or resumes; deletes its copies if a later step fails.
-
-    Raises:
-        AzcoreError: that cannot be used.
-    """
+    """Finds what the run starts from or resumes; deletes its copies if a later step fails."""
     if config["resume"]:
         run.open()
         yield _resumed(run, config["resume"], origin, settings, terminal)
@@ -79,11 +73,7 @@ def _resumed(
     settings: RunSettings,
     terminal: TrainingDisplay,
 ) -> Start:
-    """A resumed run; if it was stopped before its first checkpoint, it starts again.
-
-    Raises:
-        CheckpointError: its checkpoint is missing or cannot be used.
-    """
+    """A resumed run; if it was stopped before its first checkpoint, it starts again."""
     checkpoint = _checkpoint_to_resume(run, resume, settings, terminal)
     if checkpoint is None and origin.get("how") == INIT:
         start = _beginning_with(run.first_checkpoint, settings, terminal)
@@ -92,11 +82,7 @@ def _resumed(
 
 
 def _beginning_with(path: Path, settings: RunSettings, terminal: TrainingDisplay) -> Start:
-    """A run that starts with another run's weights.
-
-    Raises:
-        CheckpointError: they cannot be used, or are of another game or network.
-    """
+    """A run that starts with another run's weights."""
     expected = describe_run(settings.game, settings.network)
     weights, checkpoint = initial_weights(path, settings.game, expected)
     step = checkpoint["global_step"]
@@ -109,11 +95,7 @@ def _beginning_with(path: Path, settings: RunSettings, terminal: TrainingDisplay
 def _forking(
     run: RunDirectory, fork: str, settings: RunSettings, terminal: TrainingDisplay
 ) -> Start:
-    """A new run with a copy of another run's state at a checkpoint.
-
-    Raises:
-        AzcoreError: the other run cannot be resumed or copied.
-    """
+    """A new run with a copy of another run's state at a checkpoint."""
     path = checkpoint_of(fork)
     source = find_run(str(path), settings.game.name, FORK)
     if not path.exists():
@@ -129,12 +111,7 @@ def _forking(
 def _checkpoint_to_resume(
     run: RunDirectory, resume: str, settings: RunSettings, terminal: TrainingDisplay
 ) -> str | None:
-    """The last checkpoint or the given one; None if the run was stopped before its first.
-
-    Raises:
-        CheckpointError: it is truncated or altered, or of another game, network or number of games;
-            or the run cannot return to it.
-    """
+    """The last checkpoint or the given one; None if the run was stopped before its first."""
     path = run.last_checkpoint
     goes_back = Path(resume).match("step-*.ckpt")
     if goes_back:

@@ -27,12 +27,7 @@ from azcore.algorithms.follower import follow_here
 from azcore.algorithms.loggers import one_error_of_tensorboard, require_library
 from azcore.algorithms.metrics import METRICS
 from azcore.algorithms.objects import NONE, Objects
-from azcore.algorithms.origin import (
-    FORK,
-    INIT,
-    keep_first_weights,
-    require_same_origin,
-)
+from azcore.algorithms.origin import FORK, INIT, keep_first_weights, require_same_origin
 from azcore.algorithms.place import learns_on, place_here
 from azcore.algorithms.ranks import quiet_lightning
 from azcore.algorithms.reports import no_report
@@ -43,12 +38,7 @@ from azcore.commands.check.report import check_before_training
 from azcore.commands.export.games import write_games_of_generation
 from azcore.commands.export.settings import GenerationExport
 from azcore.commands.starting import seconds_trained, starting
-from azcore.errors import (
-    AzcoreError,
-    FaultyGameError,
-    LostProcessError,
-    SettingError,
-)
+from azcore.errors import AzcoreError, FaultyGameError, LostProcessError, SettingError
 from azcore.learner.trainer_settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
 from azcore.report.report import write_report
 from azcore.report.summary import summary_of
@@ -81,11 +71,7 @@ class Interrupted(BaseException):
 
 
 def train(config: Config) -> int:
-    """Train with the composed configuration. Returns 0 at the run's end, 130 after an interrupt.
-
-    Raises:
-        AzcoreError: a setting, file or game cannot be used; saved work stays.
-    """
+    """Train with the composed configuration. Returns 0 at the run's end, 130 after an interrupt."""
     trainer = trainer_settings(config["trainer"])
     _require_here(trainer)
     place = place_here(trainer)
@@ -96,9 +82,7 @@ def train(config: Config) -> int:
 
 
 def train_run(
-    config: Config,
-    display: Callable[..., TrainingDisplay] | None = None,
-    objects: Objects = NONE,
+    config: Config, display: Callable[..., TrainingDisplay] | None = None, objects: Objects = NONE
 ) -> tuple[RunDirectory, int]:
     """Train like `train`; also returns the run's directory.
 
@@ -106,7 +90,6 @@ def train_run(
         config: as composed; `began`, the `time.monotonic()` from which the run counts its time, is
             now if missing.
         display: builds the output from a console and the last step; None: as `log` names.
-        objects: what a Python program passes to the run.
     """
     began = config.get("began") or time.monotonic()
     quiet_lightning()
@@ -155,9 +138,8 @@ def train_run(
             one_error_of_tensorboard(),
             contextlib.ExitStack() as until_the_end,
         ):
-            if (
-                settings.web is not None and settings.web.beside
-            ):  # first, since its port may be taken
+            # First, since its port may be taken.
+            if settings.web is not None and settings.web.beside:
                 from azcore.commands.web import page_beside
 
                 page = after_the_end.enter_context(page_beside(config, run.path, terminal.say))
@@ -200,11 +182,7 @@ def train_run(
 
 
 def is_finished(run: RunDirectory) -> bool:
-    """Whether a run has reached its own limit, in steps or in time.
-
-    Raises:
-        AzcoreError: its settings or its checkpoint cannot be read.
-    """
+    """Whether a run has reached its own limit, in steps or in time."""
     if not run.last_checkpoint.exists():
         return False
     config, checkpoint = read_config(run), read_checkpoint(run.last_checkpoint)
@@ -309,12 +287,7 @@ def _describe_resignation(run: RunDirectory) -> str:
 def _transcripts(
     config: Config, settings: RunSettings, run: RunDirectory
 ) -> Callable[[list[GameRecord]], None]:
-    """A function that writes the requested transcripts, a generation at a time.
-
-    Raises:
-        SettingError: a setting cannot be used.
-        GameError: the game has no such format.
-    """
+    """A function that writes the requested transcripts, a generation at a time."""
     export, game = build(GenerationExport, config["export"], "export"), settings.game
     if export.per_generation == 0:
         return lambda games: None
@@ -345,11 +318,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _require_here(settings: TrainerSettings) -> None:
-    """Refuse settings of Lightning's Trainer that this machine cannot meet.
-
-    Raises:
-        SettingError: this machine has no such accelerator, or too few of them.
-    """
+    """Refuse settings of Lightning's Trainer that this machine cannot meet."""
     require(
         settings.accelerator in ("auto", "cpu") or torch.cuda.is_available(),
         "trainer.accelerator",

@@ -51,11 +51,7 @@ _MOMENT = 1.0  # seconds until it ends without visitors
 
 
 def serve_page(config: Mapping[str, Any]) -> int:
-    """Serve the page until Ctrl-C or SIGTERM. Returns 130.
-
-    Raises:
-        AzcoreError: a setting cannot be used, or the port is taken.
-    """
+    """Serve the page until Ctrl-C or SIGTERM. Returns 130."""
     settings = _settings(config)
     listening = listen(settings)
     address = _address(settings, listening.getsockname()[1])
@@ -69,9 +65,7 @@ class PageBeside:
     """A run's page, in a separate process.
 
     Args of the constructor:
-        process: that serves it.
         is_over: set when the run has ended.
-        address: the page's address.
     """
 
     def __init__(self, process: BaseProcess, is_over: Event, address: str) -> None:
@@ -103,12 +97,7 @@ def page_beside(
     """Serve the page in a separate process during the `with` block.
 
     Args:
-        config: as composed.
         run: the folder of the current run; the page also has the runs next to it.
-        say: called with the page's address.
-
-    Raises:
-        SettingError: a setting cannot be used, or the port is taken.
     """
     settings = _settings(config)
     runs = Path(settings.runs)
@@ -205,11 +194,7 @@ def return_large_arrays() -> None:
 
 
 def page(config: Mapping[str, Any], settings: WebSettings) -> ASGIApp:
-    """The page as an ASGI application.
-
-    Raises:
-        AzcoreError: a setting cannot be used.
-    """
+    """The page as an ASGI application."""
     leaves = {name: getattr(settings, name) for name in ("num_simulations", "leaves_per_tree")}
     own = {**config, "search": {**config["search"], **leaves}}
     engine, search = engine_settings(own), thinking_search(own)

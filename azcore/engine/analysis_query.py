@@ -14,8 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from azcore.engine.gtp_analysis import considered
 from azcore.engine.gtp_game import PASS, TROMP_TAYLOR
 from azcore.engine.gtp_words import NAMED_RULES, rules_name, seats_by_word, sgf_format
 from azcore.engine.thought import Limits, Line
@@ -74,16 +73,12 @@ class Query:
         return Limits(simulations=self.visits or visits, seconds=self.seconds, actions=actions)
 
     def _considered(self, line: Line) -> tuple[int, ...]:
-        rules = [(allowed, moves) for allowed, seat, moves in self.rules if seat == line.player]
-        if not rules or line.is_over:
-            return ()
-        left = set(np.flatnonzero(line.game.legal_action_mask(line.state)).tolist())
-        for allowed, moves in rules:
-            named = {_action(line, move) for move in moves}
-            left = left & named if allowed else left - named
-        if not left:
-            raise QueryError("allowMoves" if rules[0][0] else "avoidMoves", "No legal move is left")
-        return tuple(sorted(left))
+        left = [] if line.is_over else considered(self.rules, line, _action)
+        if left is None:
+            raise QueryError(
+                "allowMoves" if self.rules[0][0] else "avoidMoves", "No legal move is left"
+            )
+        return tuple(left)
 
 
 def _action(line: Line, text: str) -> int:
@@ -99,8 +94,7 @@ def read_query(body: dict[str, Any], base: Game, game_with: Callable[..., Game])
 
     Args:
         body: the query's fields, with an `id`.
-        base: the game as the engine was started.
-        game_with: makes it with other settings; raises AzcoreError if the network does not fit.
+        game_with: makes `base` with other settings; raises AzcoreError if the network does not fit.
 
     Raises:
         QueryError: a field is missing or has an impossible value, or a move is illegal.
@@ -146,7 +140,6 @@ class _Reader:
         return query
 
     def _take(self, name: str) -> Any:
-        """The value of a field, None if missing."""
         self._left.pop(name, None)
         return self._body.get(name)
 
@@ -175,7 +168,6 @@ class _Reader:
     # -- the game -------------------------------------------------------------------------------
 
     def _game(self) -> Game:
-        """The game with the query's board, rules and komi."""
         base = self._base
         settings: dict[str, Setting] = {**self._size(), **self._rules()}
         wanted = "Must be a integer or half-integer from -150.0 to 150.0"
@@ -287,10 +279,7 @@ class _Reader:
     def _priorities(self, turns: list[int]) -> dict[int, int]:
         each = self._take("priorities")
         one = self._whole(
-            "priority",
-            -MOST_PRIORITY,
-            MOST_PRIORITY,
-            "Must be a number between -2^62 and 2^62",
+            "priority", -MOST_PRIORITY, MOST_PRIORITY, "Must be a number between -2^62 and 2^62"
         )
         if each is None:
             return dict.fromkeys(turns, one or 0)
@@ -323,7 +312,6 @@ class _Reader:
         return {turn: lines[turn] for turn in dict.fromkeys(turns)}
 
     def _start(self, game: Game, moves: list[tuple[int, str]]) -> Line:
-        """The position before the first move."""
         stones = self._moves("initialStones")
         first = self._take("initialPlayer")
         if first is not None:
@@ -394,11 +382,7 @@ class _Reader:
 
 
 def _sgf(game: Game, stones: list[tuple[int, str]], seat: int) -> str:
-    """An SGF game of stones set up, and who is to move.
-
-    Raises:
-        QueryError: a stone is not on a point of the board.
-    """
+    """An SGF game of stones set up, and who is to move."""
     height, width = game.observation_shape[1:]
     points: tuple[list[str], list[str]] = ([], [])
     for owner, vertex in stones:

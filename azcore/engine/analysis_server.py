@@ -133,14 +133,8 @@ class AnalysisServer(Server):
             ("includeOwnership", query.ownership),
             ("includeMovesOwnership", query.moves_ownership),
         ):
-            if wanted and "ownership" not in self._predictable:
+            if wanted and "ownership" not in self.engine.predictable:
                 query.warnings.append((name, "The network does not predict ownership"))
-
-    @property
-    def _predictable(self) -> frozenset[str]:
-        """The network's predictions besides policy and value."""
-        predictor = self.engine.thinker.predictor
-        return frozenset() if predictor is None else predictor.predicts
 
     def _game_with(self, **settings: Setting) -> Game:
         assert self._base is not None
@@ -251,6 +245,6 @@ class AnalysisServer(Server):
 
     def _predictions(self, query: Query) -> int | None:
         """How many moves to predict besides the root; None: not even the root."""
-        if "score" in self._predictable or query.moves_ownership:
+        if "score" in self.engine.predictable or query.moves_ownership:
             return MANY
         return 0 if query.ownership else None

@@ -35,9 +35,7 @@ class Client(ABC):
     """A running program that chooses moves.
 
     Args of the constructor:
-        command: the program's command line, in words.
         options: values to set through its protocol, by name.
-        limits: the limits for each move.
 
     Raises:
         ProgramError: from any method: it crashed, hangs or sent invalid output. Call `close` then.
@@ -118,7 +116,6 @@ class GtpClient(Client):
         self._actions = list(line.actions)
 
     def _ask(self, words: str, seconds: float) -> str:
-        """Send a command and return the answer."""
         is_taken, answer = self._answer(words, seconds)
         if not is_taken:
             raise self._process.fault(f"refuses {words!r}: {cut(answer)}")

@@ -60,7 +60,6 @@ def read_go(words: list[str], keywords: tuple[str, ...], note: Callable[[str], N
     """Parse the words after `go`, skipping invalid ones.
 
     Args:
-        words: after `go`.
         keywords: the keywords of this protocol that take a number.
         note: called with a sentence for each invalid number.
     """

@@ -15,17 +15,10 @@ import time
 import traceback
 from collections.abc import Callable
 
-import numpy as np
-
-from azcore.engine.gtp_analysis import MANY, UNKNOWN, Question, analysis
+from azcore.engine.gtp_analysis import MANY, UNKNOWN, Question, analysis, considered
 from azcore.engine.gtp_clock import SeatClock, TimeSettings
 from azcore.engine.gtp_game import PASS, GtpGame
-from azcore.engine.gtp_words import (
-    Refusal,
-    number,
-    split,
-    whole,
-)
+from azcore.engine.gtp_words import Refusal, number, split, whole
 from azcore.engine.lines import LONGEST_LINE, Writer
 from azcore.engine.server import Engine, Server
 from azcore.engine.thought import Limits, Line, Report, Thought
@@ -305,11 +298,7 @@ class GtpServer(Server):
         return None
 
     def _question(self, words: list[str], is_kata: bool) -> Question:
-        """Parse `[colour] [centiseconds] [word value]...`.
-
-        Raises:
-            Refusal: the words have another form.
-        """
+        """Parse `[colour] [centiseconds] [word value]...`."""
         question = Question(seconds=self.engine.settings.report_seconds, is_kata=is_kata)
         rest = list(words)
         if rest and (seat := self._game.named_seat(rest[0])) is not None:
@@ -334,7 +323,7 @@ class GtpServer(Server):
                 question.root = rest[0].lower() == "true"
             elif is_kata and key == "ownership" and rest:
                 question.ownership = rest[0].lower() == "true"
-                if question.ownership and "ownership" not in self._predictable:
+                if question.ownership and "ownership" not in self.engine.predictable:
                     raise Refusal(f"cannot predict {key}; only {key} false is possible")
             elif is_kata and key in UNKNOWN and rest:
                 if rest[0].lower() != "false":
@@ -344,15 +333,9 @@ class GtpServer(Server):
             del rest[0]
         return question
 
-    @property
-    def _predictable(self) -> frozenset[str]:
-        """The network's predictions besides policy and value."""
-        predictor = self.engine.thinker.predictor
-        return frozenset() if predictor is None else predictor.predicts
-
     def _predictions(self, question: Question) -> int | None:
         """How many moves to predict besides the root; None: not even the root."""
-        if question.is_kata and "score" in self._predictable:
+        if question.is_kata and "score" in self.engine.predictable:
             return MANY
         return 0 if question.ownership else None
 
@@ -361,25 +344,10 @@ class GtpServer(Server):
 
         The rules apply to the first move only, whatever number of plies they state.
         """
-        rules = [(allowed, moves) for allowed, seat, moves in question.rules if seat == line.player]
-        if not rules:
-            return ()
-        legal = np.flatnonzero(line.game.legal_action_mask(line.state))
-        left = {int(action) for action in legal}
-        for allowed, moves in rules:
-            named = set()
-            for move in moves:
-                try:
-                    named.add(line.game.text_to_action(line.state, move))
-                except IllegalActionError:
-                    pass
-                except AzcoreError as error:
-                    if move.lower() != "resign":
-                        raise Refusal(f"syntax error: {error}") from error
-            left = left & named if allowed else left - named
-        if not left:
+        left = considered(question.rules, line, _named)
+        if left is None:
             raise Refusal("no legal move is left")
-        return tuple(sorted(left))
+        return tuple(left)
 
     def _teller(self, question: Question, line: Line) -> Report:
         def tell(thought: Thought) -> None:
@@ -387,3 +355,13 @@ class GtpServer(Server):
                 self.writer.write(text)
 
         return tell
+
+
+def _named(line: Line, move: str) -> int:
+    """The legal action of a text; -1: none."""
+    try:
+        return line.game.text_to_action(line.state, move)
+    except AzcoreError as error:
+        if isinstance(error, IllegalActionError) or move.lower() == "resign":
+            return -1
+        raise Refusal(f"syntax error: {error}") from error

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from azcore.engine.thought import Line, Thought
 from azcore.game import texts_along
@@ -28,6 +31,23 @@ class Question:
     root: bool = False
     ownership: bool = False
     is_kata: bool = False
+
+
+def considered(
+    rules: Sequence[tuple[bool, int, list[str]]], line: Line, action_of: Callable[[Line, str], int]
+) -> list[int] | None:
+    """The actions that rules (allowed?, seat, moves) leave, ascending; empty: all, None: none.
+
+    `action_of` returns the action of a text, -1 for none.
+    """
+    own = [(allowed, moves) for allowed, seat, moves in rules if seat == line.player]
+    if not own:
+        return []
+    left = set(np.flatnonzero(line.game.legal_action_mask(line.state)).tolist())
+    for allowed, moves in own:
+        named = {action_of(line, move) for move in moves}
+        left = left & named if allowed else left - named
+    return sorted(left) or None
 
 
 def analysis(question: Question, line: Line, thought: Thought) -> str:

@@ -50,7 +50,6 @@ class GtpGame:
 
     Args:
         engine: holds the game; commands may change the game's settings.
-        on_clear: called when a new game begins.
     """
 
     def __init__(self, engine: Engine, on_clear: Callable[[], None]) -> None:
@@ -84,7 +83,6 @@ class GtpGame:
         return self._game_so_far
 
     def clear(self) -> None:
-        """Begin a new game."""
         self._game_so_far, self._counts = Line(self._engine.game), []
         self._on_clear()
 
@@ -112,11 +110,7 @@ class GtpGame:
         return ""
 
     def _change_game(self, **settings: Setting) -> None:
-        """Change settings and keep the moves played so far.
-
-        Raises:
-            Refusal: the moves would not have been legal.
-        """
+        """Change settings and keep the moves played so far."""
         old, line = self._engine.game, self.line
         self._engine.change_game(**settings)
         try:
@@ -129,11 +123,7 @@ class GtpGame:
         self._game_so_far = moved
 
     def _named_rules(self) -> Mapping[str, Setting]:
-        """The rules in KataGo's terms.
-
-        Raises:
-            Refusal: the game has none.
-        """
+        """The rules in KataGo's terms."""
         game = self.line.game
         if rules := game.named_rules():
             return rules
@@ -167,11 +157,7 @@ class GtpGame:
         return self._agree({words[0]: text if value is None else value})
 
     def _agree(self, wanted: Mapping[str, Any]) -> str:
-        """Switch to these rules if possible.
-
-        Raises:
-            Refusal: a rule is unknown or cannot have the wanted value.
-        """
+        """Switch to these rules if possible."""
         now, settings = self._named_rules(), self.line.game.settings
         for name, value in wanted.items():
             if name not in now:

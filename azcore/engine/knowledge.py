@@ -34,7 +34,6 @@ class Knowledge:
     """The book and the tablebase that settings name.
 
     Args:
-        game: the game played.
         settings: name the files, which are opened now.
         seed: the seed of the moves drawn from the book.
 
@@ -67,20 +66,13 @@ class Knowledge:
         return _names(settings) == _names(self._settings)
 
     def recall(
-        self,
-        state: Any,
-        ply: int,
-        only: Sequence[int],
-        *,
-        from_book: bool,
+        self, state: Any, ply: int, only: Sequence[int], *, from_book: bool
     ) -> Recalled | None:
         """The data on a position that is not over; None: no data.
 
         Args:
-            state: the position.
             ply: actions played before it.
             only: the actions to consider; empty: all.
-            from_book: whether to ask the book too.
         """
         solved = self._solve(state)
         if solved is not None:

@@ -12,7 +12,7 @@ from io import BytesIO, FileIO, RawIOBase
 from pathlib import Path
 from typing import TextIO
 
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 
 LONGEST_LINE = 1 << 20  # bytes; a game of 10,000 moves fits in a twentieth of it
 CHUNK = 1 << 16
@@ -56,7 +56,6 @@ class Inbox:
     """Lines read ahead on a separate thread, so that a command in progress can be interrupted.
 
     Args:
-        lines: the lines to read.
         on_arrival: called on the reading thread with each line (None: too long) or `Inbox.END`,
             and its burst; returns True to stop reading.
 
@@ -80,11 +79,9 @@ class Inbox:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a line is available."""
         return bool(self._waiting)
 
     def wait(self) -> None:
-        """Wait until a line is available."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting))
 
@@ -136,7 +133,6 @@ class Writer:
     """Writes whole lines at once, from any thread, and copies them to a log.
 
     Args:
-        out: the stream that the other side reads.
         log: a file for all lines, received ones marked `<` and sent ones `>`.
         on_gone: called when the other side has stopped reading, on the thread that writes, which
             may be that of a search; the error follows.
@@ -155,12 +151,8 @@ class Writer:
         self._lock = threading.Lock()
         self._log: TextIO | None = None
         if log is not None:
-            try:
+            with os_errors_as(SettingError, f"engine.log {log} cannot be written"):
                 self._log = Path(log).open("a", buffering=1)  # noqa: SIM115 - until we end
-            except OSError as error:
-                raise SettingError(
-                    f"engine.log {log} cannot be written: {error.strerror}"
-                ) from error
 
     def write(self, text: str) -> None:
         """Send one or several lines, uninterrupted by other threads."""

@@ -56,7 +56,6 @@ def prove(
         game: the game played; with `only_checks` it must have `is_check`.
         state: not terminal.
         only_checks: whether each of the attacker's actions must give check.
-        most_plies: the win's maximum length.
         may_continue: called with the number of positions searched so far; False to stop.
     """
     search = _Search(game, game.current_player(state), only_checks, may_continue)
@@ -102,11 +101,7 @@ class _Search:
         """Search a position that is not over until its numbers reach one of the limits.
 
         Args:
-            state: the position.
-            key: the position's key.
             left: plies within which the attacker must have won, 1 or more.
-            most_phi: limit of phi.
-            most_delta: limit of delta.
         """
         children = self._expand(state, key)
         while True:

@@ -68,10 +68,6 @@ def plain_name(name: str) -> str:
 def set_option(options: Mapping[str, Option], words: Sequence[str]) -> None:
     """Execute `setoption name NAME [value VALUE]`.
 
-    Args:
-        options: the options by `plain_name`.
-        words: after the command.
-
     Raises:
         InvalidTextError: there is no such option, or its value is invalid.
     """
@@ -85,51 +81,21 @@ def set_option(options: Mapping[str, Option], words: Sequence[str]) -> None:
     option.set(" ".join(words[end + 1 :]))
 
 
-def variations_option(apply: Callable[[int], None]) -> Option:
-    """How many of the best moves to analyse."""
+def whole_option(
+    name: str, default: int, most: int, apply: Callable[[int], None], *, least: int = 1
+) -> Option:
+    """A whole number from `least` to `most`, or to the default if that is more."""
     return Option(
-        name="MultiPV", kind="spin", default=1, least=1, most=MOST_VARIATIONS, apply=apply
+        name=name, kind="spin", default=default, least=least, most=max(most, default), apply=apply
     )
 
 
 Change = Callable[..., None]  # called with the settings of the engine to change, by keyword
 
 
-def simulations_option(settings: EngineSettings, change: Change) -> Option:
-    """The simulations of a search."""
-    return Option(
-        name="Simulations",
-        kind="spin",
-        default=settings.num_simulations,
-        least=1,
-        most=max(10_000_000, settings.num_simulations),
-        apply=lambda count: change(num_simulations=count),
-    )
-
-
-def overhead_option(name: str, settings: EngineSettings, change: Change) -> Option:
-    """Milliseconds to reserve for each move."""
-    milliseconds = round(1000 * settings.move_overhead)
-    return Option(
-        name=name,
-        kind="spin",
-        default=milliseconds,
-        least=0,
-        most=max(10_000, milliseconds),
-        apply=lambda milliseconds: change(move_overhead=milliseconds / 1000),
-    )
-
-
 def memory_option(name: str, settings: EngineSettings, change: Change) -> Option:
     """Megabytes for the tree."""
-    return Option(
-        name=name,
-        kind="spin",
-        default=settings.memory_mb,
-        least=1,
-        most=max(1 << 20, settings.memory_mb),
-        apply=lambda size: change(memory_mb=size),
-    )
+    return whole_option(name, settings.memory_mb, 1 << 20, lambda size: change(memory_mb=size))
 
 
 def ponder_option(name: str, settings: EngineSettings, change: Change) -> Option:

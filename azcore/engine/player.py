@@ -26,11 +26,7 @@ class EnginePlayer(Player):
     the reason. The next game starts a new copy; if two in a row cannot start, the match ends.
 
     Args of the constructor:
-        game: the game played.
-        name: the name in results.
-        start: starts a copy of the program.
         processes: the most concurrent copies, each with its own games.
-        takes_positions: see `Client`.
     """
 
     def __init__(
@@ -85,12 +81,6 @@ class EnginePlayer(Player):
             list(pool.map(lambda client: client.close(), clients))
 
     def _started(self) -> Client:
-        """A new copy.
-
-        Raises:
-            ProgramError: it cannot start.
-            FailedProgramError: it cannot start for the second time in a row.
-        """
         try:
             client = self._start()
         except ProgramError as fault:

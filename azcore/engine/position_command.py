@@ -50,9 +50,7 @@ class Follower:
     """Plays the games of `position` commands, even beyond the point where our rules end them.
 
     Args:
-        game: the game played.
         without_counters: returns a position's text without its move counters; None if it has none.
-        note: called with a sentence for the GUI's log.
     """
 
     game: Game

@@ -27,14 +27,7 @@ from typing import Any
 from azcore.engine.go_command import GoCommand, read_go
 from azcore.engine.lines import Writer
 from azcore.engine.mates import LONGEST
-from azcore.engine.options import (
-    Option,
-    overhead_option,
-    plain_name,
-    set_option,
-    simulations_option,
-    variations_option,
-)
+from azcore.engine.options import MOST_VARIATIONS, Option, plain_name, set_option, whole_option
 from azcore.engine.position_command import Follower, GivenGame, read_position
 from azcore.engine.scores import centipawns, wins_at_once
 from azcore.engine.server import AbandonedError, Engine, NotLoadedError, Server
@@ -94,7 +87,6 @@ class PositionServer(Server):
         """The text after the score in an analysis line, with a leading space; may be empty.
 
         Args:
-            value: the score's value.
             root: the prediction for the root, None unless `_shows_prediction`.
         """
 
@@ -123,7 +115,7 @@ class PositionServer(Server):
             "go": self.think,
             "stop": lambda _: self._stop_thinking(),
             "ponderhit": lambda _: self._on_ponderhit(),
-            "setoption": self._on_setoption,
+            "setoption": lambda words: set_option(self._options, words),
             "debug": self._on_debug,
             **self._own_commands(),
         }
@@ -189,7 +181,6 @@ class PositionServer(Server):
             self._closed = True
 
     def _note(self, text: str) -> None:
-        """Send one sentence to the GUI's log."""
         line = "".join(letter if letter.isprintable() else " " for letter in text)
         self._say(f"info string {line[:LONGEST_NOTE]}")
 
@@ -237,16 +228,24 @@ class PositionServer(Server):
             raise InvalidTextError(f"debug must be on or off, got {' '.join(words)[:20]!r}")
         self._debug = words == ["on"]
 
-    def _on_setoption(self, words: list[str]) -> None:
-        set_option(self._options, words)
-
     def _all_options(self) -> list[Option]:
         settings = self.engine.settings
         return [
             *self._own_options(),
-            variations_option(self._set_variations),
-            simulations_option(settings, self._change),
-            overhead_option(self.overhead_option, settings, self._change),
+            whole_option("MultiPV", 1, MOST_VARIATIONS, self._set_variations),
+            whole_option(
+                "Simulations",
+                settings.num_simulations,
+                10_000_000,
+                lambda count: self._change(num_simulations=count),
+            ),
+            whole_option(
+                self.overhead_option,
+                round(1000 * settings.move_overhead),
+                10_000,
+                lambda milliseconds: self._change(move_overhead=milliseconds / 1000),
+                least=0,
+            ),
         ]
 
     def _set_variations(self, count: int) -> None:
@@ -285,7 +284,6 @@ class PositionServer(Server):
 
     @property
     def line(self) -> Line:
-        """The current game."""
         if self._given is None:
             self._given = self._follower.begin(None)
         return self._given.line
@@ -484,11 +482,7 @@ class PositionServer(Server):
         return self._load().game
 
     def _load(self) -> Thinker:
-        """The thinker; waits until it is loaded.
-
-        Raises:
-            NotLoadedError: it cannot be loaded; reported to the other side.
-        """
+        """The thinker; waits until it is loaded."""
         try:
             return self.engine.thinker
         except AbandonedError:

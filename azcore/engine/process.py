@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import IO
 
-from azcore.errors import AzcoreError
+from azcore.errors import AzcoreError, os_errors_as
 
 # Where Debian installs game programs; not on every PATH.
 MORE_PLACES = ("/usr/games", "/usr/local/games")
@@ -77,7 +77,7 @@ class Process:
 
     def __init__(self, command: list[str]) -> None:
         self.name = Path(command[0]).name
-        try:
+        with os_errors_as(ProgramError, f"{self.name} cannot be started"):
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -85,8 +85,6 @@ class Process:
                 stderr=subprocess.PIPE,
                 start_new_session=not self.joins_group,  # our Ctrl-C must not reach it
             )
-        except OSError as error:
-            raise ProgramError(f"{self.name} cannot be started: {error.strerror}") from error
         self._lines: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
         self._passed_over: str | None = None  # the last line skipped as not an answer
         self._was_asked = False
@@ -115,8 +113,6 @@ class Process:
         It also skips lines that wait already: output before the question cannot answer it.
 
         Args:
-            words: the line to write.
-            answers: returns whether a line is the answer.
             deadline: on the clock of `time.monotonic`.
 
         Raises:

@@ -52,8 +52,6 @@ def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> Engine
 
     Args:
         text: as at the top of this file.
-        game: the game played.
-        programs: the group of settings of that name.
 
     Raises:
         SettingError: a word is invalid, or the program does not start with these words.

@@ -45,8 +45,6 @@ class Engine:
 
     Args:
         load: returns the game and its evaluator; may take seconds.
-        search: how to search.
-        settings: the engine's settings.
         seed: the seed of the moves drawn from an opening book.
     """
 
@@ -90,8 +88,13 @@ class Engine:
 
     @property
     def game(self) -> Game:
-        """The thinker's game."""
         return self.thinker.game
+
+    @property
+    def predictable(self) -> frozenset[str]:
+        """The network's predictions besides policy and value."""
+        predictor = self.thinker.predictor
+        return frozenset() if predictor is None else predictor.predicts
 
     def on_failure(self, tell: Callable[[BaseException], None]) -> None:
         """Call `tell` from another thread if loading fails; at once if it has already failed."""

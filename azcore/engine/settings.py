@@ -22,10 +22,7 @@ from azcore.settings import (
 
 BOOK_CHOICES = ("weighted", "best")
 PROTOCOL_NAMES = (*PROTOCOLS, "analysis")
-RESIGN_BELOW: Test = (
-    lambda value: -1 <= value <= 1,
-    "a value of -1 to 1, or null never to resign",
-)
+RESIGN_BELOW: Test = (lambda value: -1 <= value <= 1, "a value of -1 to 1, or null never to resign")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,11 +56,7 @@ LEFT_OUT: Mapping[str, Any] = {
 
 
 def engine_settings(config: Mapping[str, Any]) -> EngineSettings:
-    """The group `engine`, completed from `search`.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The group `engine`, completed from `search`."""
     search = dict(config["search"])
     if search["num_simulations"] is None:  # the limit is in seconds
         search["num_simulations"] = LARGEST_WHOLE
@@ -72,11 +65,7 @@ def engine_settings(config: Mapping[str, Any]) -> EngineSettings:
 
 
 def thinking_search(config: Mapping[str, Any]) -> SearchSettings:
-    """How engines search: by PUCT, which can stop at any time, whatever self-play uses.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """How engines search: by PUCT, which can stop at any time, whatever self-play uses."""
     search = {key: value for key, value in config["search"].items() if key != "gumbel"}
     # A tree that grows until a limit of the engine, whose settings have the leaves per batch.
     return search_settings(

@@ -52,11 +52,8 @@ class Thinker:
     """A search tree for one game and a thread that grows it.
 
     Args of the constructor:
-        game: the game played.
-        evaluator: evaluates leaves.
         search: how to search; the numbers of simulations and leaves come from `settings`. PUCT
             replaces Gumbel's rule, which needs the number of simulations in advance.
-        settings: the engine's settings.
         predictor: makes the predictions that `start` requests; None: no predictions.
     """
 
@@ -156,9 +153,7 @@ class Thinker:
         """Start a search, stopping the current one.
 
         Args:
-            limits: when to stop.
             on_report: called with a thought every `report_seconds`.
-            on_done: called with the last thought.
             on_error: called with the error of the evaluator, the game or another callback, instead
                 of `on_done` or after it. No callback may call this object.
             report_seconds: None: as in the settings.

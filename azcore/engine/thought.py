@@ -16,7 +16,6 @@ class Line:
     """A game so far: its starting position, the actions, and every state on the way.
 
     Args:
-        game: the game played.
         start_text: the starting position for `Game.state_from_text`; None: the initial one.
 
     Raises:
@@ -32,7 +31,6 @@ class Line:
 
     @property
     def state(self) -> Any:
-        """The current position."""
         return self.states[-1]
 
     @property
@@ -41,7 +39,6 @@ class Line:
 
     @property
     def player(self) -> int:
-        """The seat to move."""
         return self.game.current_player(self.state)
 
     def play(self, action: int) -> None:
@@ -65,7 +62,6 @@ class Line:
         return line
 
     def copy(self) -> Line:
-        """A copy with the same history."""
         line = object.__new__(Line)
         line.game, line.start_text = self.game, self.start_text
         line.states, line.actions = list(self.states), list(self.actions)

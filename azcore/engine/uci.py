@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import final
 
 from azcore.engine.lines import Writer
-from azcore.engine.options import Option, memory_option, ponder_option
+from azcore.engine.options import Option, memory_option, ponder_option, whole_option
 from azcore.engine.position_server import PositionServer
 from azcore.engine.server import Engine
 from azcore.engine.thought import Line, Thought
@@ -29,17 +29,7 @@ class UciServer(PositionServer):
     protocol = "uci"
     position_word = "fen"
     clock_letters = ("w", "b")
-    numbers = (
-        "wtime",
-        "btime",
-        "winc",
-        "binc",
-        "movestogo",
-        "depth",
-        "nodes",
-        "mate",
-        "movetime",
-    )
+    numbers = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime")
     overhead_option = "Move Overhead"  # Stockfish's; python-chess takes no other spelling
     no_action = "(none)"  # Stockfish's answer, which python-chess and GUIs know
     centipawns_per_logit = 400 / math.log(10)
@@ -56,14 +46,7 @@ class UciServer(PositionServer):
             ponder_option("Ponder", self.engine.settings, self._change),
             Option(name="UCI_ShowWDL", kind="check", apply=self._show_chances),
             # Clients such as lichess-bot set these by default, and fail on an unknown option.
-            Option(
-                name="Threads",
-                kind="spin",
-                default=1,
-                least=1,
-                most=1024,
-                apply=self._unused("Threads", "evaluator.threads sets it"),
-            ),
+            whole_option("Threads", 1, 1024, self._ignore_threads),
             Option(
                 name="SyzygyPath",
                 kind="string",
@@ -79,9 +62,8 @@ class UciServer(PositionServer):
             ),
         ]
 
-    def _unused(self, name: str, why: str) -> Callable[[int], None]:
-        """Accept an option without effect, with a note."""
-        return lambda _: self._note(f"{name} has no effect: {why}")
+    def _ignore_threads(self, _: int) -> None:
+        self._note("Threads has no effect: evaluator.threads sets it")
 
     def _show_chances(self, on: int) -> None:
         self._shows_chances = bool(on)

@@ -11,15 +11,7 @@ rules that do not return.
 from azcore.game.board import Board, Choice, Layout, Piece, Role
 from azcore.game.compiled import CompiledGame, Rules
 from azcore.game.contract import Game, illegal_action_message, lead, require_legal, texts_along
-from azcore.game.facts import (
-    BoolArray,
-    ByteArray,
-    Facts,
-    FloatArray,
-    IntArray,
-    Setting,
-    Symmetry,
-)
+from azcore.game.facts import BoolArray, ByteArray, Facts, FloatArray, IntArray, Setting, Symmetry
 from azcore.game.knowledge import Book, Solved, Tablebase
 from azcore.game.transcript import GameText, MainLine, Transcript, TranscriptFormat, result_of
 

@@ -41,10 +41,7 @@ from azcore.game.batch_kernels import (
     rule_at_place,
 )
 from azcore.game.compilation import code_for
-from azcore.game.compiled import (
-    STEP,
-    RuleFunctions,
-)
+from azcore.game.compiled import STEP, RuleFunctions
 from azcore.game.contract import OUTCOMES, OUTCOMES_AS_TEXT, texts_along
 from azcore.game.exhaustive_search import Decided, decide, decide_ends, deciding_kernel, make_line
 from azcore.game.faults import broken_promise, game_faults, raised
@@ -140,7 +137,6 @@ class GameBatch(ABC):
         return getattr(self.game, rule)(self._states[row])
 
     def _fault(self, promise: int, got: object) -> FaultyGameError:
-        """The error for a promise that does not hold."""
         rule, want = _PROMISES[promise]
         want = want.format(game=self.game, last=self.game.num_actions - 1)
         return broken_promise(self.game.name, self.game.source_of(rule), got, want)
@@ -150,10 +146,7 @@ class GameBatch(ABC):
 _PROMISES = {
     BAD_PLAYER: ("current_player", "0 or 1"),
     BAD_OUTCOME: ("outcome", OUTCOMES_AS_TEXT),
-    BAD_LEGAL: (
-        "legal_action_mask",
-        "1 to {game.num_actions} where the game is not over",
-    ),
+    BAD_LEGAL: ("legal_action_mask", "1 to {game.num_actions} where the game is not over"),
     BAD_ORDER: ("legal_action_mask", "actions that ascend, 0 to {last}"),
     BAD_LENGTH: (
         "is_terminal",
@@ -180,8 +173,6 @@ def after_moves(game: Game, state: Any, actions: Sequence[int]) -> str:
 
     Args:
         game: the game; if its texts are faulty, too, the result is empty.
-        state: the state in which the game began.
-        actions: the game's plies.
     """
     try:
         texts = texts_along(game, state, actions)
@@ -261,9 +252,8 @@ class PlainBatch(GameBatch):
         planes = np.asarray(game.observation(state))
         if planes.shape != game.observation_shape:
             raise self._fault(BAD_PLANES, f"{planes.dtype} {planes.shape}")
-        with np.errstate(
-            invalid="ignore"
-        ):  # NaN and infinity become arbitrary bytes, detected below
+        # NaN and infinity become arbitrary bytes, detected below.
+        with np.errstate(invalid="ignore"):
             out.observations[row] = planes
         same = out.observations[row] == planes
         if not same.all():
@@ -293,7 +283,6 @@ class CompiledBatch(GameBatch):
         self._line: Any = None  # scratch of `decide`
 
     def _functions(self, keys: bool) -> Any:
-        """The rules for the kernel; compiles the key rule only if needed."""
         if config.DISABLE_JIT:
             return self._compiled.rule_functions
         if keys not in self._tables:

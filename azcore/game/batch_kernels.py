@@ -51,9 +51,6 @@ def ask_rule(rules: Any, states: Any, row: Any, place: Any, action: Any) -> int:
     """Call `step`, or a rule without buffers, on one state.
 
     Args:
-        rules: `RuleFunctions`.
-        states: a batch's states.
-        row: the state.
         place: the rule's place in `RuleFunctions`.
         action: the action to play; only `step` uses it.
     """
@@ -136,7 +133,6 @@ def replay_paths(
     Args:
         rules: `RuleFunctions`.
         states: the roots.
-        scratch: a buffer for one state.
         max_length: a leaf this many plies away must be terminal: longer paths do not fit.
         at: int64 [3], written: the current row, the current rule as an index into `RuleFunctions`,
             and the invalid value that a rule returned.
@@ -155,9 +151,8 @@ def replay_paths(
         state = scratch[0]
         at[1] = STEP
         for i in range(paths.lengths[row]):
-            rules.step(
-                state, np.int64(paths.actions[row, i])
-            )  # interpreted, an int32 would shift as an int32
+            # Interpreted, an int32 would shift as an int32.
+            rules.step(state, np.int64(paths.actions[row, i]))
         at[1] = CURRENT_PLAYER
         player = rules.current_player(state)
         if player != 0 and player != 1:

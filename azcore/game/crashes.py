@@ -44,11 +44,7 @@ def likely_cause_of(status: int) -> str:
 
 
 def watch(game: object = None) -> None:
-    """From now on, report it when a signal of `CRASHES` ends this process.
-
-    Args:
-        game: the name of its game, if known.
-    """
+    """From now on, report it when a signal of `CRASHES` ends this process."""
     global _trace
     is_anothers = faulthandler.is_enabled() and _trace is None  # as by `python -X faulthandler`
     if sys.stderr is None or is_anothers:
@@ -63,13 +59,7 @@ def watch(game: object = None) -> None:
             os.environ,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, reading, 0),
-                (
-                    os.POSIX_SPAWN_OPEN,
-                    1,
-                    os.devnull,
-                    os.O_WRONLY,
-                    0,
-                ),  # readers wait until it ends
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),  # readers wait until it ends
             ],
             setsid=True,  # Ctrl-C is for this process alone
         )

@@ -40,7 +40,6 @@ def faulty(name: str, doing: str, error: BaseException, folder: Path | None) -> 
     """The error to raise when a game's code failed.
 
     Args:
-        name: the game's name.
         doing: what failed, such as `could not be loaded from a.b:C`.
         error: what was raised.
         folder: the folder of the game's package, in which to look for its own lines.
@@ -85,9 +84,8 @@ def blamed(error: BaseException) -> FaultyGameError | None:
     if isinstance(error, AzcoreError):
         return None
     is_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if (
-        isinstance(error, KeyboardInterrupt) and is_ctrl_c
-    ):  # may be raised at any point in Python code
+    # May be raised at any point in Python code.
+    if isinstance(error, KeyboardInterrupt) and is_ctrl_c:
         return None
     rule = None
     for frame in traceback.extract_tb(error.__traceback__):
@@ -126,7 +124,6 @@ def raised(
     """The error for a compiled rule that raised.
 
     Args:
-        name: the game's name.
         function: the rule as its author wrote it.
         error: what it raised, often without a place.
         again: calls the rule again as plain Python, which reveals the place.

@@ -56,7 +56,6 @@ def make_positions(game: Game, size: int, *, keys: bool = False) -> Positions:
     """Buffers for S positions of a game.
 
     Args:
-        game: the game of the positions.
         size: S.
         keys: whether to compute `Game.position_key` too; not all games have one.
     """

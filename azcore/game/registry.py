@@ -110,16 +110,7 @@ def require_received(name: str, settings: Mapping[str, Any]) -> None:
 
 
 def unprepared(name: str, **settings: Setting) -> Game:
-    """A game with its facts, without slow work such as compiling, which waits until first use.
-
-    Args:
-        name: a game of azcore's own or of any installed plugin.
-        settings: the game's own, such as `board_size`; omitted ones take the game's defaults.
-
-    Raises:
-        GameError: no such game, no such setting, or a value the game refuses.
-        FaultyGameError: the game's own code raises; the text says where.
-    """
+    """As `make`, without slow work such as compiling, which waits until first use."""
     kind, module, place = _class_of(name)
     folder = folder_of(module)
     try:
@@ -141,12 +132,7 @@ def unprepared(name: str, **settings: Setting) -> Game:
 
 
 def _class_of(name: str) -> tuple[Any, str, str]:
-    """The class that makes a game, its module and where it is registered.
-
-    Raises:
-        GameError: no such game.
-        FaultyGameError: its module cannot be imported.
-    """
+    """The class that makes a game, its module and where it is registered."""
     if name in _offered:
         kind = _offered[name]
         return kind, kind.__module__, f"{kind.__module__}:{kind.__qualname__}"

@@ -60,7 +60,6 @@ class SymmetryTables:
 
         Args:
             entries: [N, A], of any dtype.
-            which: int64 [N], the symmetry of each.
 
         Returns:
             [N, A], of the same dtype.

@@ -111,8 +111,6 @@ class MainLine:
     """Plays the moves of a transcript up to its end, or to the first that cannot be played.
 
     Args:
-        game: the game of the moves.
-        form: the name of the format, for errors.
         start_text: the text of the position before them; None: the initial state.
 
     Raises:
@@ -131,7 +129,6 @@ class MainLine:
 
     @property
     def number(self) -> int:
-        """The number of the next move."""
         return len(self.actions) + 1
 
     def play(self, read: Callable[[], int], *, move: str = "", number: str = "") -> None:
@@ -140,7 +137,6 @@ class MainLine:
         Args:
             read: returns its action.
             move: its text, if errors of `read` may lack it.
-            number: the move's number, as the format counts.
         """
         if self.fault is not None:
             return
@@ -202,8 +198,6 @@ def result_of(game: Game, state: Any, stated: str | None, own: str, words: Colle
     """The result to write for a game: the stated one, or without it the rules' own.
 
     Args:
-        game: the game that was played.
-        state: the last one.
         stated: the transcript's result.
         own: the rules', in the format's words.
         words: the format's for results.

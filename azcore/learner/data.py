@@ -50,9 +50,7 @@ def draw_batch(
     """The batch of one optimizer step, a function of the window, the seed and the step.
 
     Args:
-        buffer: the window.
         size: N.
-        seed: the run's seed.
         step: counted through all generations.
         rows: which rows to make if other ranks make the rest.
         pin: put it in pinned memory, which a GPU copies while the program continues.
@@ -114,12 +112,7 @@ class GenerationLoader:
         parts: batches per step.
     """
 
-    def __init__(
-        self,
-        draw: Callable[[int], dict[str, Tensor]],
-        size: int,
-        parts: int = 1,
-    ) -> None:
+    def __init__(self, draw: Callable[[int], dict[str, Tensor]], size: int, parts: int = 1) -> None:
         self._draw, self._size, self._parts = draw, size, parts
         self.generation = 0  # of the current pass, or else of the next
         self.batch = 0  # next batch of that pass; above 0: its games have already arrived
@@ -162,25 +155,60 @@ class GenerationLoader:
         self.generation, self.batch = generation, batch
 
 
-def copies_from_pinned(data: LightningDataModule) -> bool:
-    """Whether batches go to a GPU: Lightning copies asynchronously, which needs pinned memory."""
-    return data.trainer is not None and data.trainer.strategy.root_device.type == "cuda"
+class WindowData(LightningDataModule):
+    """The window of games, and a rank's shares of the batches sampled from it.
+
+    Args:
+        team: the ranks that learn from the games.
+        batch_size: N, of all ranks together.
+        steps_per_generation: batches per epoch.
+        parts: into which a step divides its batch.
+    """
+
+    def __init__(
+        self,
+        *,
+        team: Team,
+        buffer: ReplayBuffer,
+        batch_size: int,
+        steps_per_generation: int,
+        parts: int,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self._team, self.buffer = team, buffer
+        self.batch_size, self._seed = batch_size, seed
+        self._share = Share(team.rank, team.size, parts)
+        self.loader = GenerationLoader(self._draw, steps_per_generation * parts, parts)
+
+    def train_dataloader(self) -> GenerationLoader:
+        return self.loader
+
+    def _draw(self, batch: int) -> dict[str, Tensor]:
+        step, rows = self._share.of(batch, self.batch_size)
+        # Lightning copies batches to a GPU asynchronously, which needs pinned memory.
+        pin = self.trainer is not None and self.trainer.strategy.root_device.type == "cuda"
+        return draw_batch(self.buffer, self.batch_size, self._seed, step, rows=rows, pin=pin)
 
 
-class SelfPlayData(LightningDataModule):
+class ReceivedGames(WindowData):
+    """The data of a rank without self-play: the same window, received from rank 0."""
+
+    def receive_games(self) -> None:
+        """Wait for a generation's games, or for the window of a resumed run.
+
+        `SelfPlayData.self_play` sends the first, `load_state_dict` the other.
+        """
+        self._team.receive_games(self.buffer)
+
+
+class SelfPlayData(WindowData):
     """The window of games, the source that extends it, and the batches sampled from it.
 
     Args:
-        source: provides the games.
-        buffer: the window.
         records: the file to which every finished game is appended.
         settings: how often to sample a position.
-        batch_size: N.
-        steps_per_generation: batches per epoch.
-        seed: the run's seed.
-        progress: called while a generation's games are played.
         team: the ranks that learn from the games, of which this one provides them.
-        parts: into which a step divides its batch.
         on_games: called with a generation's games once they are on disk; after a resume perhaps
             again.
     """
@@ -200,15 +228,19 @@ class SelfPlayData(LightningDataModule):
         parts: int = 1,
         on_games: Callable[[list[GameRecord]], None] = lambda games: None,
     ) -> None:
-        super().__init__()
-        self.source, self.buffer, self.records = source, buffer, records
-        self.batch_size, self._seed = batch_size, seed
+        super().__init__(
+            team=team,
+            buffer=buffer,
+            batch_size=batch_size,
+            steps_per_generation=steps_per_generation,
+            parts=parts,
+            seed=seed,
+        )
+        self.source, self.records = source, records
         self._progress, self._on_games = progress, on_games
         self._settings, self._samples = settings, batch_size * steps_per_generation  # a generation
         by_games = settings.games_per_generation is not None
         self._ratio = None if by_games else Ratio(settings, self._samples)
-        self._team, self._share = team, Share(team.rank, team.size, parts)
-        self.loader = GenerationLoader(self._draw, steps_per_generation * parts, parts)
         self.new_games: list[GameRecord] = []  # records of the current generation, for logs
         self._arrived: list[GameRecord] = []  # on disk, but not in the window yet
         self.total_games = 0  # on disk
@@ -232,9 +264,6 @@ class SelfPlayData(LightningDataModule):
     def between_generations(self) -> bool:
         """Whether all batches of that generation were sampled, so that it did not stop midway."""
         return self.loader.batch == 0
-
-    def train_dataloader(self) -> GenerationLoader:
-        return self.loader
 
     def self_play(self) -> None:
         """Get the games for a generation, and save them to disk.
@@ -330,11 +359,6 @@ class SelfPlayData(LightningDataModule):
             of_run = self._ratio.samples(generation, self.total_positions) / self.batch_size
         return min(int(of_run), steps * (generation + 1)) if self.total_positions else 0
 
-    def _draw(self, batch: int) -> dict[str, Tensor]:
-        step, rows = self._share.of(batch, self.batch_size)
-        pin = copies_from_pinned(self)
-        return draw_batch(self.buffer, self.batch_size, self._seed, step, rows=rows, pin=pin)
-
     def state_dict(self) -> dict[str, Any]:
         """Games in play and the size of the game file, from which a resume reads the window."""
         with self.source.at_rest():
@@ -394,11 +418,7 @@ class SelfPlayData(LightningDataModule):
         self.records.truncate(self._kept_bytes)
 
     def _games_since(self, size: int) -> list[GameRecord]:
-        """The games after the first `size` bytes of the file, up to an incomplete one.
-
-        Raises:
-            GameFileError: one of them breaks the rules.
-        """
+        """The games after the first `size` bytes of the file, up to an incomplete one."""
         referee = Referee(self.buffer.game)
         games: list[GameRecord] = []
         frames = self.records.frames(size)
@@ -413,12 +433,7 @@ class SelfPlayData(LightningDataModule):
             self._kept_bytes = offset + len(frame)
 
     def _games_before(self, size: int, games: int, positions: int) -> Iterator[GameRecord]:
-        """The window's games in the first `size` bytes of the file, replayed, and a few before.
-
-        Raises:
-            CheckpointError, GameFileError: their number differs from the checkpoint's, or one is
-                damaged or breaks the rules.
-        """
+        """The window's games in the first `size` bytes of the file, replayed, and a few before."""
         first = max(0, games - self.buffer.window_games)
         before = self.records.before_game(first)
         referee, found, to_learn = Referee(self.buffer.game), before.games, before.positions
@@ -441,47 +456,3 @@ class SelfPlayData(LightningDataModule):
         for name, wanted, got in (("games", games, found), ("positions", positions, to_learn)):
             if got != wanted:
                 raise CheckpointError(f"{self.records.path} must hold {wanted} {name}, got {got}")
-
-
-class ReceivedGames(LightningDataModule):
-    """The data of a rank without self-play: the same window, received from rank 0.
-
-    Args:
-        team: the ranks.
-        buffer: the window.
-        batch_size: N, of all ranks together.
-        steps_per_generation: steps per epoch.
-        parts: into which a step divides its batch.
-        seed: the run's seed.
-    """
-
-    def __init__(
-        self,
-        *,
-        team: Team,
-        buffer: ReplayBuffer,
-        batch_size: int,
-        steps_per_generation: int,
-        parts: int,
-        seed: int,
-    ) -> None:
-        super().__init__()
-        self._team, self.buffer = team, buffer
-        self._batch_size, self._seed = batch_size, seed
-        self._share = Share(team.rank, team.size, parts)
-        self.loader = GenerationLoader(self._draw, steps_per_generation * parts, parts)
-
-    def train_dataloader(self) -> GenerationLoader:
-        return self.loader
-
-    def receive_games(self) -> None:
-        """Wait for a generation's games, or for the window of a resumed run.
-
-        `SelfPlayData.self_play` sends the first, `load_state_dict` the other.
-        """
-        self._team.receive_games(self.buffer)
-
-    def _draw(self, batch: int) -> dict[str, Tensor]:
-        step, rows = self._share.of(batch, self._batch_size)
-        pin = copies_from_pinned(self)
-        return draw_batch(self.buffer, self._batch_size, self._seed, step, rows=rows, pin=pin)

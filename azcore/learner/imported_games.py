@@ -44,11 +44,7 @@ class SupervisedSettings(Checked, group="supervised"):
 
 
 def supervised_settings(config: Mapping[str, Any]) -> SupervisedSettings:
-    """The group `supervised`, which lacks `enabled` in commands that do not train.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The group `supervised`, which lacks `enabled` in commands that do not train."""
     return build_group(SupervisedSettings, config, "supervised", {"enabled": False})
 
 
@@ -101,7 +97,6 @@ def with_targets(record: GameRecord, targets: str) -> GameRecord:
     """The record with its policy targets instead of its visits.
 
     Args:
-        record: as read.
         targets: `played`: pi_a = 1 for the move a that was played (Silver 2017, Methods "Supervised
             learning"); `visits`: the record's visits if a ply has some, else the move.
     """
@@ -126,10 +121,6 @@ def with_targets(record: GameRecord, targets: str) -> GameRecord:
 
 class ImportedGames(GameSource):
     """Provides all games in the first generation; later generations sample the same games.
-
-    Args:
-        games: the games to learn from.
-        window_games: how many games the window holds.
 
     Raises:
         SettingError: there are no games, or more than the window holds.
@@ -196,9 +187,7 @@ def predict(
 
     Args:
         evaluator: the evaluator of the network's weights; its policy is taken over legal actions.
-        game: the game of the records.
         records: records whose policy targets are the moves to predict, see `with_targets`.
-        most_positions: upper limit of positions to evaluate.
     """
     buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)
     buffer.extend(records)

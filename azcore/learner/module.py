@@ -44,7 +44,6 @@ class LearnerModule(LightningModule):
 
     Args:
         network: returns logits [N, A] and values [N] for observations [N, C, H, W].
-        settings: how to train.
         max_steps: length of the whole run in optimizer steps, to which learning rates refer.
         time_share: returns the share of the run's time limit that has passed, to which they refer
             as well; 0 without a limit.
@@ -165,13 +164,9 @@ class LearnerModule(LightningModule):
         """The optimizer of `learner.optimizer`, and its schedule."""
         optimizer = make_optimizer(self.settings, self.network.parameters())
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate)
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
-        }
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def learning_rate(self, step: int) -> float:
-        """The rate of the current optimizer step."""
         return self.settings.learning_rate(step, self.max_steps, self.time_share())
 
     def on_train_start(self) -> None:
@@ -204,16 +199,12 @@ class LearnerModule(LightningModule):
         """Write a checkpoint of weights alone, which suffices to play.
 
         Args:
-            path: the checkpoint's path.
             network: a network with the structure of this module's; None: `playing`.
             step: number of its optimizer steps; None: those of the trainer, 0 without one.
         """
         network = self.playing if network is None else network
         step = self.global_step if step is None else step
-        weights = {
-            "state_dict": network.state_dict(prefix="network."),
-            "global_step": step,
-        }
+        weights = {"state_dict": network.state_dict(prefix="network."), "global_step": step}
         write_checkpoint({**weights, KEY: dict(self.description)}, Path(path))
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -240,9 +231,6 @@ class LearnerModule(LightningModule):
 
         A run that begins to average starts from the latest weights; one that stops averaging drops
         the average.
-
-        Raises:
-            CheckpointError: the latest weights are not those of this network.
         """
         playing = weights_of(checkpoint)
         latest = checkpoint.get(_LATEST, playing)
@@ -258,11 +246,7 @@ class LearnerModule(LightningModule):
         return weights
 
     def _require_like_ours(self, checkpoint: dict[str, Any]) -> None:
-        """Refuse loops, optimizer or schedule with a different structure from this run's.
-
-        Raises:
-            CheckpointError: the message names the place.
-        """
+        """Refuse loops, optimizer or schedule with a different structure from this run's."""
         loop = checkpoint["loops"]["fit_loop"]
         loaders = loop["state_dict"]  # stored there by Lightning; `GenerationLoader` checks it
         ours = self.trainer.fit_loop.state_dict()

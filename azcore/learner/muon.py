@@ -24,8 +24,6 @@ class MuonWithAdamW(torch.optim.Optimizer):
     parameters, so schedules and checkpoints see an ordinary optimizer.
 
     Args:
-        parameters: the network's parameters.
-        lr: the rate.
         betas: the betas of AdamW; the first is also Muon's momentum.
         weight_decay: the decay of both, apart from the gradient.
     """

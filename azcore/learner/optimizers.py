@@ -47,9 +47,7 @@ def checked_state(
     """The state of an optimizer from a checkpoint, if it fits this network.
 
     Args:
-        name: `learner.optimizer`.
         saved: the saved state by number of the parameter.
-        parameters: the network's parameters.
 
     Raises:
         CheckpointError: the message names the tensor.

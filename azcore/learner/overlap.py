@@ -18,13 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from azcore.learner.sources import Progress, SelfPlay
-from azcore.selfplay.pool import (
-    NOTHING,
-    ActorStatistics,
-    Amount,
-    RoundsUnderWay,
-    WorkerPool,
-)
+from azcore.selfplay.pool import NOTHING, ActorStatistics, Amount, RoundsUnderWay, WorkerPool
 from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
@@ -33,13 +27,7 @@ LOOK = 1.0  # seconds between two checks whether self-play may continue
 
 
 class OverlappingSelfPlay(SelfPlay):
-    """Self-play on its own thread, paused only within `at_rest`.
-
-    Args:
-        pool: plays the games.
-        window: the latest games, which determine the resignation threshold.
-        weights_in_play: returns the weights for the next games.
-    """
+    """Self-play on its own thread, paused only within `at_rest`."""
 
     def __init__(
         self, *, pool: WorkerPool, window: ReplayBuffer, weights_in_play: Callable[[], Weights]
@@ -86,11 +74,7 @@ class OverlappingSelfPlay(SelfPlay):
 
 
 class _FreePlay:
-    """Starts rounds of a pool: each worker's next as soon as its last one ends, without waiting.
-
-    Args:
-        pool: the pool that plays.
-    """
+    """Starts rounds of a pool: each worker's next as soon as its last one ends, without waiting."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self.store: Callable[[list[GameRecord]], None]
@@ -129,11 +113,7 @@ class _FreePlay:
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """Within the block, no round is running and all finished games are saved.
-
-        Raises:
-            BaseException: as raised in a round.
-        """
+        """Within the block, no round is running and all finished games are saved."""
         with self._changed:
             self._rests = True
             self._wait_until_still()

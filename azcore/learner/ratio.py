@@ -24,7 +24,6 @@ class Ratio:
 
     Args:
         settings: the window's settings; with `samples_per_position`.
-        samples: the samples per generation.
     """
 
     def __init__(self, settings: ReplaySettings, samples: int) -> None:

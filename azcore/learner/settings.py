@@ -45,9 +45,8 @@ class LearnerSettings(Checked, group="learner"):
     steps_per_generation: Annotated[int | None, or_null(ONE_OR_MORE)]
     learning_rates: tuple[float, ...]  # for batches of `learning_rate_batch`
     learning_rate_batch: Annotated[int, ONE_OR_MORE]
-    schedule: Annotated[
-        str, one_of(SCHEDULES)
-    ]  # "cosine": from the first of the rates, without milestones
+    # "cosine": from the first of the rates, without milestones
+    schedule: Annotated[str, one_of(SCHEDULES)]
     milestones: tuple[float, ...]  # shares of trainer.max_steps
     cosine_end: Annotated[float, ABOVE_0_AT_MOST_1]  # share of the first rate
     warmup_steps: Annotated[int, NOT_NEGATIVE]  # first steps, in which the rate rises from near 0
@@ -101,8 +100,6 @@ class LearnerSettings(Checked, group="learner"):
         takes the larger share of the two.
 
         Args:
-            step: the optimizer step.
-            max_steps: length of the run.
             time_share: share of the time limit that has passed; 0 without a limit.
         """
         parts = self.rates_by_step(max_steps)

@@ -80,17 +80,12 @@ class SelfPlay(GameSource):
     """A pool of workers, which play games against themselves.
 
     Args:
-        pool: plays the games.
         window: the latest games, which determine the resignation threshold.
         weights_in_play: returns the weights for the next games.
     """
 
     def __init__(
-        self,
-        *,
-        pool: WorkerPool,
-        window: ReplayBuffer,
-        weights_in_play: Callable[[], Weights],
+        self, *, pool: WorkerPool, window: ReplayBuffer, weights_in_play: Callable[[], Weights]
     ) -> None:
         self._pool, self._window, self._weights_in_play = pool, window, weights_in_play
         self._threshold: float | None = None  # of resignation, in the current generation

@@ -24,7 +24,6 @@ def feeding_ratio(
     generation's first batch, which cannot be sampled before the generation's games arrive.
 
     Args:
-        draw: returns the batch of a step.
         step: learns from a batch and returns when it is done.
         steps: per generation; fewer if that many would take too long.
         seconds: approximate total time; at least five generations of two steps or more are timed.

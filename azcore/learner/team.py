@@ -31,12 +31,7 @@ _MOST_BYTES = 1 << 24  # of games in a message, about
 
 
 class Team:
-    """One rank's view of all ranks; on one device, it sends nothing.
-
-    Args:
-        rank: the rank of this process.
-        size: number of ranks.
-    """
+    """One rank's view of all ranks; on one device, it sends nothing."""
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
         self.rank, self.size = rank, size
@@ -87,7 +82,6 @@ class Team:
 
         Args:
             games: oldest first.
-            window_games: size of the window that they enter.
         """
         if self.is_many:
             for _ in self.passed_on(games, window_games):

@@ -44,23 +44,14 @@ DECIDED = {
             "check_val_every_n_epoch num_sanity_val_steps inference_mode",
             "matches measure strength (group arena), and there is no validation loop",
         ),
-        (
-            "sync_batchnorm",
-            "learner.sync_batch_norm sets it, on any device",
-        ),
-        (
-            "use_distributed_sampler",
-            "each rank draws its own share of each batch",
-        ),
+        ("sync_batchnorm", "learner.sync_batch_norm sets it, on any device"),
+        ("use_distributed_sampler", "each rank draws its own share of each batch"),
         (
             "callbacks plugins logger default_root_dir enable_checkpointing enable_progress_bar "
             "enable_model_summary enable_autolog_hparams model_registry profiler barebones",
             "azcore controls what a run writes and prints",
         ),
-        (
-            "gradient_clip_algorithm benchmark detect_anomaly",
-            "azcore keeps Lightning's default",
-        ),
+        ("gradient_clip_algorithm benchmark detect_anomaly", "azcore keeps Lightning's default"),
     )
     for name in names.split()
 }

@@ -41,8 +41,6 @@ class EvaluatorSettings(Checked, group="evaluator"):
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """The conditions under which an evaluator will run."""
-
     game: Game  # the game of the observations
     device: torch.device
     dtype: torch.dtype  # float32 or bfloat16
@@ -63,7 +61,6 @@ class Backend(ABC):
 
         Args:
             network: returns logits [S, A] and values [S] for observations [S, C, H, W].
-            conditions: the conditions under which it will run.
 
         Raises:
             SettingError: the backend cannot run this network under these conditions.
@@ -108,10 +105,7 @@ class CudaGraphBackend(Backend):
 
     def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
         return CudaGraphEvaluator(
-            network=network,
-            game=conditions.game,
-            device=conditions.device,
-            dtype=conditions.dtype,
+            network=network, game=conditions.game, device=conditions.device, dtype=conditions.dtype
         )
 
 

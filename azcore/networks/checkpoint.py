@@ -19,6 +19,7 @@ from azcore.storage.checkpoint import (
     FORMAT,
     KEY,
     read_player,
+    reporting_faults,
     require_part,
     require_same_tensor,
     short_reason,
@@ -44,7 +45,7 @@ def require_resumable(checkpoint: dict[str, Any], game: Game, path: Path) -> Non
     Raises:
         CheckpointError: the message names the part.
     """
-    try:
+    with reporting_faults(f"{path}: a run cannot resume from this checkpoint"):
         for name, kind in _PARTS.items():
             require_part(type(checkpoint.get(name)) is kind, name, f"a {kind.__name__}")
         for name in ("optimizer_states", "lr_schedulers"):
@@ -56,10 +57,6 @@ def require_resumable(checkpoint: dict[str, Any], game: Game, path: Path) -> Non
         for name, state in checkpoint["callbacks"].items():
             require_part(type(name) is str and type(state) is dict, "callbacks", "states by name")
         _require_network(checkpoint, game)
-    except FAULTS as error:
-        raise CheckpointError(
-            f"{path}: a run cannot resume from this checkpoint: {short_reason(error)}"
-        ) from error
 
 
 def describe_run(game: Game, network: NetworkSettings) -> dict[str, Any]:
@@ -105,13 +102,9 @@ def network_of(checkpoint: dict[str, Any], path: Path, game: Game) -> tuple[nn.M
             f"{path}: this checkpoint's game must be {game.identity}, "
             f"got {short_repr.repr(ours['game'])}"
         )
-    try:
+    with reporting_faults(f"{path}: this checkpoint's network cannot be used"):
         network = build_network(game, _require_network(checkpoint, game), seed=0)
         network.load_state_dict(weights_of(checkpoint))
-    except FAULTS as error:
-        raise CheckpointError(
-            f"{path}: this checkpoint's network cannot be used: {short_reason(error)}"
-        ) from error
     return network, int(checkpoint["global_step"])
 
 
@@ -132,10 +125,6 @@ def _require_network(checkpoint: dict[str, Any], game: Game) -> NetworkSettings:
 
     Returns:
         The network's settings.
-
-    Raises:
-        ValueError: a tensor does not match.
-        Others, as invalid settings raise, or a network with more tensors than given.
     """
     settings = network_settings(checkpoint[KEY]["network"])
     weights = weights_of(checkpoint)
@@ -147,7 +136,6 @@ def require_weights(weights: Mapping[str, Any], network: nn.Module) -> None:
     """Refuse weights that differ from those of `network` in name, shape or type, or are not finite.
 
     Args:
-        weights: a checkpoint's weights.
         network: the network, or an outline of it without memory.
 
     Raises:

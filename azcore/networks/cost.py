@@ -16,8 +16,6 @@ from azcore.networks.contract import AuxiliaryNetwork
 
 @dataclass(frozen=True)
 class NetworkCost:
-    """The cost of one network."""
-
     parameters: int  # numbers that training changes
     flops: int  # multiplications and additions of matrix products and convolutions, one evaluation
 
@@ -26,7 +24,6 @@ class NetworkCost:
 
 
 def network_cost(network: nn.Module, game: Game) -> NetworkCost:
-    """Count the cost of `network`, built for `game`."""
     counted = copy.deepcopy(network).cpu().eval()
     if isinstance(counted, AuxiliaryNetwork):
         counted.for_play()

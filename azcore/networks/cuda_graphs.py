@@ -48,9 +48,6 @@ class CudaGraphEvaluator(NetworkEvaluator):
     Args:
         network: returns logits [S, A] and values [S] for observations [S, C, H, W], by the same
             kernels for all observations.
-        game: the game of the observations.
-        device: where to run, a CUDA device.
-        dtype: precision to run in.
 
     Raises:
         SettingError: the network cannot be captured.

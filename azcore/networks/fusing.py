@@ -30,7 +30,6 @@ class FusedConvolution(nn.Module):
     Planes beyond the convolution's, up to a multiple of `MULTIPLE`, may follow and are ignored.
 
     Args:
-        convolution: folded.
         planes: C, if more follow.
     """
 

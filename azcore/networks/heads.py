@@ -32,7 +32,6 @@ class ConvBlock(nn.Sequential):
 
     @property
     def convolution(self) -> nn.Conv2d:
-        """The convolution of the block."""
         convolution = self[0]
         assert isinstance(convolution, nn.Conv2d)
         return convolution

@@ -29,7 +29,6 @@ def onnx_of(network: nn.Module, game: Game, card: Mapping[str, str]) -> bytes:
 
     Args:
         network: the network of the game; it leaves out heads for auxiliary targets.
-        game: has the shape of observations.
         card: texts by title, stored as the file's metadata.
 
     Raises:
@@ -70,8 +69,6 @@ def difference_from_torch(content: bytes, network: nn.Module, observations: Floa
     The reference evaluator of the ONNX standard runs the file, in float32.
 
     Args:
-        content: the file's content.
-        network: that it was made from.
         observations: float32 [N, C, H, W], some positions.
 
     Raises:

@@ -57,10 +57,7 @@ class OpenVinoEvaluator(Evaluator):
     """Evaluates leaves with OpenVINO on a copy of the weights, so that training can continue.
 
     Args:
-        network: returns logits [S, A] and values [S] for observations [S, C, H, W].
-        game: the game of the observations.
         dtype: float32 or bfloat16.
-        threads: cores to use.
         callers: concurrent threads, each with its own evaluator; they share the cores.
 
     Raises:

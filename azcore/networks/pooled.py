@@ -187,8 +187,6 @@ class PooledNetwork(AuxiliaryNetwork):
     """One tower for all heads.
 
     Args:
-        game: the game to play.
-        settings: the settings of the heads.
         tower: observations [N, C, H, W] to features [N, K, H, W], K being `settings.channels`.
     """
 

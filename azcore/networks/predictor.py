@@ -36,7 +36,6 @@ class NetworkPredictor(Predictor):
         network: not in training; this object moves it to the device and keeps it, with its heads
             for auxiliary targets. (Evaluators for search use copies without those.)
         game: the game that it learned, whose `score_maximum` is the unit of its score.
-        device: where to run.
     """
 
     def __init__(self, network: nn.Module, game: Game, device: torch.device) -> None:
@@ -92,11 +91,7 @@ class NetworkPredictor(Predictor):
 
 
 def predictor_of(network: nn.Module, game: Game, device: torch.device) -> NetworkPredictor | None:
-    """A predictor of a network that predicts more than policy and value; None for any other.
-
-    Args:
-        network, game, device: see `NetworkPredictor`.
-    """
+    """A predictor of a network that predicts more than policy and value; None for any other."""
     if not isinstance(network, AuxiliaryNetwork):
         return None
     predictor = NetworkPredictor(network, game, device)

@@ -104,9 +104,6 @@ def fastest(
 
     Args:
         evaluation: leaves open a backend or precision of `auto`, and a missing number of threads.
-        network: returns logits [S, A] and values [S] for observations [S, C, H, W].
-        game: the game of the observations.
-        device: where to run.
         cores: the CPU's cores, the most threads to use.
         callers: threads that will evaluate at once.
 

@@ -67,7 +67,6 @@ def network_outline(game: Game, settings: NetworkSettings, most_parameters: int)
     """A network's shapes, without memory for its weights.
 
     Args:
-        game: the game to play.
         settings: the network's settings, possibly from an untrusted file.
         most_parameters: the most trainable tensors that it may have.
 

@@ -87,7 +87,6 @@ class ServedEvaluator(Evaluator):
     Args:
         address: path of the server's socket.
         packed: weights, in the format of the server's `MakeEvaluator`.
-        game: the game of the observations.
 
     Raises:
         LostProcessError: the server has ended, here or at an evaluation.
@@ -192,7 +191,6 @@ class EvaluationServer:
 
     Args:
         make: makes an evaluator from packed weights; all networks have one shape.
-        game: the game of the observations.
     """
 
     def __init__(self, make: MakeEvaluator, game: Game) -> None:
@@ -224,7 +222,6 @@ class EvaluationServer:
             return slot
 
     def leave(self, slot: _Slot | None) -> None:
-        """Remove a user."""
         if slot is not None:
             with self._changing:
                 slot.users -= 1

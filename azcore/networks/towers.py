@@ -19,12 +19,7 @@ from torch import Tensor, nn
 from azcore.errors import SettingError
 from azcore.game import FloatArray, Game
 from azcore.networks.contract import NetworkSettings
-from azcore.networks.heads import (
-    ConvBlock,
-    ConvolutionalPolicyHead,
-    LinearPolicyHead,
-    ValueHead,
-)
+from azcore.networks.heads import ConvBlock, ConvolutionalPolicyHead, LinearPolicyHead, ValueHead
 from azcore.settings import ONE_OR_MORE, one_of, or_null, require
 
 POLICY_HEADS = ("auto", "linear", "convolutional")

@@ -82,10 +82,7 @@ class Block(nn.Module):
         super().__init__()
         self.attention = nn.Sequential(Norm(channels), Attention(channels, heads))
         self.feed_forward = nn.Sequential(
-            Norm(channels),
-            nn.Linear(channels, hidden),
-            activation(),
-            nn.Linear(hidden, channels),
+            Norm(channels), nn.Linear(channels, hidden), activation(), nn.Linear(hidden, channels)
         )
 
     def forward(self, x: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.pictures.picture import Picture
 
 SUFFIXES = (".svg", ".png")
@@ -35,10 +35,8 @@ def save(picture: Picture, path: Path, width: int = 800) -> None:
     require_suffix(path)
     is_png = path.suffix.lower() == ".png"
     content = png(picture, width) if is_png else picture.svg.encode()
-    try:
+    with os_errors_as(SettingError, f"{path} cannot be written"):
         path.write_bytes(content)
-    except OSError as error:
-        raise SettingError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def png(picture: Picture, width: int) -> bytes:

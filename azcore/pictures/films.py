@@ -48,7 +48,6 @@ def film(
     """The positions of a game in one picture.
 
     Args:
-        game: the game of the states.
         states: the positions, in display order.
         heat: shares of actions in the first positions, see `heat_of`; the group `az-heat`.
         owners: cells of the first positions, see `owners_of`; the group `az-owner`. Both are

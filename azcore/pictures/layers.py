@@ -81,7 +81,6 @@ def owners_of(board: Board, cells: FloatArray) -> dict[str, float]:
     """The owner of each place; empty if cells and places do not correspond.
 
     Args:
-        board: the position's board.
         cells: as `Game.ownership` has them, in [-1, 1] in the view of seat 0.
     """
     layout = board.layout

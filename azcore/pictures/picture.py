@@ -85,8 +85,6 @@ def draw(
     """A position as a picture; the text of `render` if the game has no board.
 
     Args:
-        game: any game.
-        state: any position.
         flip: draw it from the second seat's side.
         letters: letters in place of drawings that one has to know.
         layers: what to draw over the board.
@@ -119,18 +117,12 @@ def draw_board(
     theme: str = "auto",
     prefix: str = "az",
 ) -> Picture:
-    """A board as a picture; see `draw`.
-
-    Args:
-        seats: the names of the seats.
-        title: a name for the picture.
-    """
+    """A board as a picture; see `draw`."""
     pencil = Pencil(board, seats, title, flip, letters, theme, prefix)
     parts = pencil.parts(board)
     body = "".join(group(name, (piece.svg for piece in parts[name])) for name in PARTS)
     body += group(
-        "layers",
-        layer_drawing.drawn(board, pencil.geometry, layers or Layers(), pencil.palette),
+        "layers", layer_drawing.drawn(board, pencil.geometry, layers or Layers(), pencil.palette)
     )
     svg = pencil.whole(body, describe_board(board, seats))
     return Picture(svg, pencil.geometry.width, pencil.geometry.height, pencil.targets(board))

@@ -8,8 +8,6 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One line of a chart."""
-
     column: str  # of metrics.csv
     label: str
     dashed: bool = False  # a reference, not the measured quantity
@@ -40,10 +38,8 @@ CHARTS = (
         name="length",
         title="Game length",
         unit="plies",
-        explanation=(
-            "Moves of both players in an average game of self-play; after a sudden change, the "
-            "network has found or forgotten an idea."
-        ),
+        explanation="Moves of both players in an average game of self-play; after a sudden "
+        "change, the network has found or forgotten an idea.",
         series=(Series(column="game_length", label="length"),),
     ),
     Chart(
@@ -51,10 +47,8 @@ CHARTS = (
         name="balance",
         title="Wins of the first player, and draws",
         unit="% of games",
-        explanation=(
-            "Results of self-play; a balance far from even needs a reason, such as a "
-            "first-move advantage, or indicates an error."
-        ),
+        explanation="Results of self-play; a balance far from even needs a reason, such as a "
+        "first-move advantage, or indicates an error.",
         series=(
             Series(column="seat0_win_rate", label="first player wins"),
             Series(column="draw_rate", label="draws"),
@@ -66,10 +60,8 @@ CHARTS = (
         name="repeats",
         title="Repeated games",
         unit="% of games",
-        explanation=(
-            "Games that repeat another game of their generation, move by move: they add no "
-            "information."
-        ),
+        explanation="Games that repeat another game of their generation, move by move: they add "
+        "no information.",
         series=(Series(column="duplicate_rate", label="repeated"),),
         percent=True,
         to_hundred=False,
@@ -79,10 +71,8 @@ CHARTS = (
         name="policy_loss",
         title="Policy loss",
         unit="nats",
-        explanation=(
-            "Distance between the network's move probabilities and the search's; the dashed "
-            "line, the entropy of the search policy, is the minimum."
-        ),
+        explanation="Distance between the network's move probabilities and the search's; the "
+        "dashed line, the entropy of the search policy, is the minimum.",
         series=(
             Series(column="policy_loss", label="policy loss"),
             Series(column="target_entropy", label="minimum", dashed=True),
@@ -94,10 +84,8 @@ CHARTS = (
         name="value_loss",
         title="Value loss",
         unit="squared error",
-        explanation=(
-            "Distance between the predicted result, −1 to +1, and the real one; below the "
-            "dashed line, the network beats a constant prediction of the mean."
-        ),
+        explanation="Distance between the predicted result, −1 to +1, and the real one; below the "
+        "dashed line, the network beats a constant prediction of the mean.",
         series=(
             Series(column="value_loss", label="value loss"),
             Series(column="value_target_variance", label="constant prediction", dashed=True),
@@ -108,11 +96,9 @@ CHARTS = (
         name="explained",
         title="Explained variance in new games",
         unit="share of the variance",
-        explanation=(
-            "How much of the results of new games the search predicts during the games, before "
-            "training on them: 1 is everything, 0 or less nothing. A low number with a low "
-            "value loss means that the value head overfits."
-        ),
+        explanation="How much of the results of new games the search predicts during the games, "
+        "before training on them: 1 is everything, 0 or less nothing. A low number with a low "
+        "value loss means that the value head overfits.",
         series=(Series(column="explained_variance", label="foreseen"),),
         from_zero=False,  # the axis may extend below 0
     ),
@@ -121,10 +107,8 @@ CHARTS = (
         name="entropy",
         title="Policy entropy",
         unit="nats",
-        explanation=(
-            "Uncertainty of the move choice; 0 is certain. The search settles on good moves "
-            "first, and the network follows."
-        ),
+        explanation="Uncertainty of the move choice; 0 is certain. The search settles on good "
+        "moves first, and the network follows.",
         series=(
             Series(column="policy_entropy", label="network"),
             Series(column="target_entropy", label="search (target)"),
@@ -135,10 +119,8 @@ CHARTS = (
         name="accuracy",
         title="Policy accuracy",
         unit="% of positions",
-        explanation=(
-            "How often the network's top move is also the search's most visited one, in "
-            "training positions."
-        ),
+        explanation="How often the network's top move is also the search's most visited one, in "
+        "training positions.",
         series=(Series(column="policy_accuracy", label="accuracy"),),
         percent=True,
     ),
@@ -147,10 +129,8 @@ CHARTS = (
         name="reuse",
         title="Samples of a position",
         unit="samples",
-        explanation=(
-            "How often training has used each self-play position so far, on average (the "
-            "replay ratio): more samples get more from few games, too many overfit."
-        ),
+        explanation="How often training has used each self-play position so far, on average (the "
+        "replay ratio): more samples get more from few games, too many overfit.",
         series=(Series(column="samples_per_position", label="samples"),),
     ),
     Chart(
@@ -158,10 +138,8 @@ CHARTS = (
         name="ownership_loss",
         title="Ownership loss",
         unit="nats a cell",
-        explanation=(
-            "Error of the predicted owner of each cell at the end of the game: ln 2 = 0.69 is "
-            "a guess, 0 is certain and correct."
-        ),
+        explanation="Error of the predicted owner of each cell at the end of the game: ln 2 = "
+        "0.69 is a guess, 0 is certain and correct.",
         series=(Series(column="ownership_loss", label="ownership loss"),),
     ),
     Chart(
@@ -169,9 +147,8 @@ CHARTS = (
         name="score_loss",
         title="Score loss",
         unit="squared share",
-        explanation=(
-            "Squared error of the predicted score, as a share of the game's largest possible score."
-        ),
+        explanation="Squared error of the predicted score, as a share of the game's largest "
+        "possible score.",
         series=(Series(column="score_loss", label="score loss"),),
     ),
     Chart(
@@ -179,9 +156,8 @@ CHARTS = (
         name="material_loss",
         title="Material loss",
         unit="squared share",
-        explanation=(
-            "Squared error of the predicted material lead at the end, as a share of all material."
-        ),
+        explanation="Squared error of the predicted material lead at the end, as a share of all "
+        "material.",
         series=(Series(column="material_loss", label="material loss"),),
     ),
     Chart(
@@ -189,10 +165,8 @@ CHARTS = (
         name="reply_loss",
         title="Reply loss",
         unit="nats",
-        explanation=(
-            "Distance between the predicted reply of the opponent and the search's policy on "
-            "the next ply."
-        ),
+        explanation="Distance between the predicted reply of the opponent and the search's policy "
+        "on the next ply.",
         series=(Series(column="reply_loss", label="reply loss"),),
         from_zero=False,
     ),
@@ -201,9 +175,8 @@ CHARTS = (
         name="soft_policy_loss",
         title="Soft policy loss",
         unit="nats",
-        explanation=(
-            "Like the policy loss, for a flattened search policy, so that second-best moves count."
-        ),
+        explanation="Like the policy loss, for a flattened search policy, so that second-best "
+        "moves count.",
         series=(Series(column="soft_policy_loss", label="soft policy loss"),),
         from_zero=False,
     ),
@@ -212,10 +185,8 @@ CHARTS = (
         name="later_values_loss",
         title="Later values loss",
         unit="squared error",
-        explanation=(
-            "Squared error of the predicted search values over the next plies, summed over "
-            "several horizons."
-        ),
+        explanation="Squared error of the predicted search values over the next plies, summed "
+        "over several horizons.",
         series=(Series(column="later_values_loss", label="later values loss"),),
     ),
     Chart(
@@ -223,10 +194,8 @@ CHARTS = (
         name="plies_left_loss",
         title="Plies left loss",
         unit="Huber loss, 20 plies",
-        explanation=(
-            "Error of the predicted number of remaining plies; errors beyond 10 plies count "
-            "linearly."
-        ),
+        explanation="Error of the predicted number of remaining plies; errors beyond 10 plies "
+        "count linearly.",
         series=(Series(column="plies_left_loss", label="plies left loss"),),
     ),
     Chart(
@@ -243,11 +212,9 @@ CHARTS = (
         name="false_positives",
         title="False resignations",
         unit="% of resignations",
-        explanation=(
-            "Self-play plays some games to their end regardless of values. This share of the "
-            "latest of them, in which a player would have resigned, that player won or drew. "
-            "The band is a 95 % interval."
-        ),
+        explanation="Self-play plays some games to their end regardless of values. This share of "
+        "the latest of them, in which a player would have resigned, that player won or drew. The "
+        "band is a 95 % interval.",
         series=(Series(column="resign_false_positives", label="wrong", of="resign_measured"),),
         percent=True,
         to_hundred=False,
@@ -258,11 +225,9 @@ CHARTS = (
         name="threshold",
         title="Resignation threshold",
         unit="value",
-        explanation=(
-            "A player resigns when the values of the position and of its best move are both "
-            "below this threshold; −1 is a certain loss. Each generation recomputes it from "
-            "the games played to their end."
-        ),
+        explanation="A player resigns when the values of the position and of its best move are "
+        "both below this threshold; −1 is a certain loss. Each generation recomputes it from the "
+        "games played to their end.",
         series=(Series(column="resign_threshold", label="threshold"),),
         from_zero=False,
     ),
@@ -271,10 +236,8 @@ CHARTS = (
         name="evaluations",
         title="Evaluations",
         unit="per second",
-        explanation=(
-            "Positions that the network evaluates per second of self-play: each simulation of "
-            "the search needs one."
-        ),
+        explanation="Positions that the network evaluates per second of self-play: each "
+        "simulation of the search needs one.",
         series=(Series(column="evaluations_per_s", label="evaluations"),),
     ),
     Chart(
@@ -282,10 +245,8 @@ CHARTS = (
         name="shares",
         title="Where the time goes",
         unit="% of the time",
-        explanation=(
-            "Shares of search, network and training; if search takes most of the time, a "
-            "faster device for the network would not help."
-        ),
+        explanation="Shares of search, network and training; if search takes most of the time, a "
+        "faster device for the network would not help.",
         series=(
             Series(column="search_share", label="search"),
             Series(column="network_share", label="network"),

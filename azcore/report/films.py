@@ -5,18 +5,14 @@ It uses no network, so it takes milliseconds, even during a run.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from azcore.errors import AzcoreError
 from azcore.game import Game
-from azcore.game.registry import received
-from azcore.pictures import Picture
 from azcore.report.game_choice import Chooser, Chosen
-from azcore.report.games import MAX_PLIES, ended_by, filmed
+from azcore.report.games import MAX_PLIES, Shown, ended_by, filmed
 from azcore.storage.game_record import GameRecord
-from azcore.storage.referee import Referee
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.start_states import StartStates
 
@@ -24,32 +20,14 @@ WANTED = ("first", "last")
 MOMENTS = 8  # from the course of a run
 
 
-@dataclass(frozen=True)
-class Filmed:
-    """A game to step through.
-
-    Attributes:
-        data: plain values for films.js.
-        film: all its positions; None: the game has no boards to draw, and `data` has texts.
-    """
-
-    data: dict[str, Any]
-    film: Picture | None
-
-
 class Films:
-    """The games of a run to show; caches replayed ones. Not thread-safe.
-
-    Args:
-        run: may have no games yet, or still be running.
-    """
+    """The games of a run to show; caches replayed ones. Not thread-safe."""
 
     def __init__(self, run: RunDirectory) -> None:
         self._chooser = Chooser(run.records)
-        self._referees: dict[str, Referee] = {}
-        self._shown: dict[int, Filmed] = {}
+        self._shown: dict[int, Shown] = {}
 
-    def shown(self) -> list[Filmed]:
+    def shown(self) -> list[Shown]:
         """The first game and the latest finished one; fewer if the run has no more."""
         named = [
             replace(chosen, why=next(why for why in reversed(WANTED) if why in chosen.why))
@@ -58,32 +36,27 @@ class Films:
         ]
         return self._filmed(named)
 
-    def course(self) -> list[Filmed]:
+    def course(self) -> list[Shown]:
         """Up to `MOMENTS` games from the first to the latest, most of them early."""
         return self._filmed(self._chooser.spread(MOMENTS))
 
-    def _filmed(self, wanted: list[Chosen]) -> list[Filmed]:
+    def _filmed(self, wanted: list[Chosen]) -> list[Shown]:
         kept, self._shown = self._shown, {}
         found = []
         for chosen in wanted:
             try:
-                game = kept.get(chosen.place) or self._replayed(chosen)
+                game = kept.get(chosen.place)
+                if game is None:
+                    record = self._chooser.record(chosen)
+                    game = film_of(self._chooser.game_of(record, "a game for a film"), record)
             except (AzcoreError, OSError, LookupError, TypeError):
                 continue  # the report describes the problem
             self._shown[chosen.place] = game
-            found.append(Filmed({**game.data, "why": chosen.why}, game.film))
+            found.append(game.because(chosen.why))
         return found
 
-    def _replayed(self, chosen: Chosen) -> Filmed:
-        record = self._chooser.record(chosen)
-        name = json.dumps(record.game, sort_keys=True)
-        if name not in self._referees:
-            self._referees[name] = Referee(received(record.game["name"], record.game["settings"]))
-        self._referees[name].check(record, "a game for a film")
-        return film_of(self._referees[name].game, record)
 
-
-def film_of(game: Game, record: GameRecord) -> Filmed:
+def film_of(game: Game, record: GameRecord) -> Shown:
     """A record's game, replayed by the rules of `game` up to `MAX_PLIES` plies."""
     state = StartStates(game).of(record.start)
     states, moves = [state], []
@@ -102,7 +75,7 @@ def film_of(game: Game, record: GameRecord) -> Filmed:
         "index": record.game_index,
         "step": record.weights_version,
     }
-    return Filmed(data, drawn)
+    return Shown(data, drawn)
 
 
 def _ending(game: Game, state: Any, record: GameRecord) -> str:

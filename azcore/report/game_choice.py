@@ -5,13 +5,17 @@ A run keeps appending games, so each call continues where the previous one ended
 
 from __future__ import annotations
 
+import json
 from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
 from azcore.errors import GameFileError
+from azcore.game import Game
+from azcore.game.registry import received
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, length_of, parse_frame
+from azcore.storage.referee import Referee
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Chooser:
 
     def __init__(self, path: Path) -> None:
         self._file = GameFile(path)
+        self._referees: dict[str, Referee] = {}  # by game
         self._forget()
 
     def _forget(self) -> None:
@@ -86,6 +91,18 @@ class Chooser:
         for place, frame in self._file.frames(chosen.place):
             return parse_frame(frame, f"{self._file.path}, byte {place}")
         raise GameFileError(f"{self._file.path}, byte {chosen.place}: the record no longer exists")
+
+    def game_of(self, record: GameRecord, what: str) -> Game:
+        """The game of a record that its rules allow; `what` names the record in errors.
+
+        Raises:
+            AzcoreError: it breaks the rules, or its game is not installed.
+        """
+        name = json.dumps(record.game, sort_keys=True)
+        if name not in self._referees:
+            self._referees[name] = Referee(received(record.game["name"], record.game["settings"]))
+        self._referees[name].check(record, what)
+        return self._referees[name].game
 
     def _look(self) -> None:
         try:

@@ -8,7 +8,6 @@ Letters: T plies.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +17,10 @@ import torch
 
 from azcore.errors import AzcoreError
 from azcore.game import FloatArray, Game
-from azcore.game.registry import received
 from azcore.pictures import Picture, film
-from azcore.report.game_choice import Chooser, Chosen
+from azcore.report.game_choice import Chooser
 from azcore.report.predicted import Networks, Predicted, Weights, predicted
 from azcore.storage.game_record import GameRecord
-from azcore.storage.referee import Referee
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.start_states import StartStates
 
@@ -33,15 +30,14 @@ TOP_ACTIONS = 5
 
 @dataclass(frozen=True)
 class Shown:
-    """A game of the page.
+    """A game to step through."""
 
-    Attributes:
-        data: plain values for the page's script.
-        film: all its positions; None: the game has no boards to draw, and `data` has texts.
-    """
+    data: dict[str, Any]  # plain values for the page's script
+    film: Picture | None  # all its positions; None: the game has no boards, and `data` has texts
 
-    data: dict[str, Any]
-    film: Picture | None
+    def because(self, why: str) -> Shown:
+        """The game with the reason for its choice."""
+        return Shown({**self.data, "why": why}, self.film)
 
 
 class Games:
@@ -49,22 +45,16 @@ class Games:
 
     Args:
         run: may have no games yet, or still be running.
-        device: where the network evaluates positions.
     """
 
     def __init__(self, run: RunDirectory, device: torch.device) -> None:
         self._run = run
         self._networks = Networks(device)
         self._chooser = Chooser(run.records)
-        self._referees: dict[str, Referee] = {}
         self._shown: dict[tuple[int, Weights | None], Shown] = {}
 
     def shown(self, step: int) -> tuple[list[Shown], list[str]]:
-        """The games, and a sentence for each that it cannot show.
-
-        Args:
-            step: the last checkpoint's step.
-        """
+        """The games, and a sentence for each that it cannot show."""
         kept, shown, notes = self._shown, [], []
         self._shown = {}
         for chosen in self._chooser.choose():
@@ -72,35 +62,23 @@ class Games:
                 record = self._chooser.record(chosen)
                 weights = Weights.nearest(self._run, record.weights_version, step)
                 key = chosen.place, weights
-                found = kept.get(key) or self._replayed(record, weights)
+                found = kept.get(key)
+                if found is None:
+                    game = self._chooser.game_of(record, "a game of the report")
+                    found = replayed(game, record, weights, self._networks)
             except (AzcoreError, OSError, LookupError, TypeError) as error:
                 notes.append(f"Cannot show the game that is the {chosen.why}: {error}")
                 continue
             self._shown[key] = found
-            shown.append(_with_why(found, chosen))
+            shown.append(found.because(chosen.why))
         return shown, notes
-
-    def _replayed(self, record: GameRecord, weights: Weights | None) -> Shown:
-        name = json.dumps(record.game, sort_keys=True)
-        if name not in self._referees:
-            game = received(record.game["name"], record.game["settings"])
-            self._referees[name] = Referee(game)
-        self._referees[name].check(record, "a game of the report")
-        return replayed(self._referees[name].game, record, weights, self._networks)
-
-
-def _with_why(shown: Shown, chosen: Chosen) -> Shown:
-    return Shown({**shown.data, "why": chosen.why}, shown.film)
 
 
 def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: Networks) -> Shown:
     """A record with its boards, texts and predictions, up to `MAX_PLIES` plies.
 
     Args:
-        game: the record's game.
-        record: the game.
         weights: the network's weights; None: no network.
-        networks: reads the network.
     """
     state = StartStates(game).of(record.start)
     states = [state]
@@ -188,10 +166,7 @@ def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) 
     """Why self-play chose a move, in one phrase.
 
     Args:
-        record: the game's record.
-        ply: the move's ply.
         visits: the visits of this ply's actions, most first.
-        legal: number of legal moves.
     """
     if legal == 1:
         return "forced: the only legal move"

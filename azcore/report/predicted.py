@@ -37,7 +37,6 @@ class Weights:
         """The checkpoint of a run with the nearest number of steps; None if there is none.
 
         Args:
-            run: the run.
             version: the steps to be near to.
             last: the steps of the last checkpoint.
         """
@@ -76,11 +75,7 @@ class Predicted:
 
 
 class Networks:
-    """Loads the networks of checkpoints; caches the last one, which games of one period share.
-
-    Args:
-        device: where they run.
-    """
+    """Loads the networks of checkpoints; caches the last one, which games of one period share."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -117,10 +112,8 @@ def predicted(
 
     Args:
         weights: None: no network.
-        game: the game of the states.
         states: [T + 1], the positions of one game from its beginning.
         moves: [T], the moves to evaluate in each position but the last.
-        networks: reads the network.
     """
     if weights is None:
         return Predicted()

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,6 @@ class Report:
         return path
 
     def render(self) -> str:
-        """The page as text."""
         metrics = last_of_each(read_rows(self._run.metrics), ("generation",))
         games, notes = self._games.shown(count(metrics[-1], "step") if metrics else 0)
         return _page(self._run, metrics, games, notes)
@@ -110,14 +109,6 @@ def write_report(run_dir: Path, device: torch.device = CPU) -> Path:
 def _page(
     run: RunDirectory, metrics: list[dict[str, str]], games: list[Shown], notes: list[str]
 ) -> str:
-    """The page as text.
-
-    Args:
-        run: the run.
-        metrics: its rows.
-        games: the games to show.
-        notes: notes on games that it cannot show.
-    """
     try:
         config, config_note = own_settings(run), ""
     except AzcoreError:
@@ -140,10 +131,9 @@ def _page(
         "games": plain,
     }
     name, settings = game_settings(config, plain[0] if plain else None)
-    folder = Path(__file__).parent
     parts = {
         "title": html.escape(f"{title_of(name)} – {run.path.absolute().name}"),
-        "css": (folder / "report.css").read_text(encoding="utf-8"),
+        "css": read("report.css"),
         "heading": html.escape(title_of(name)),
         "run": html.escape(run.path.absolute().name),
         "settings": settings_html(settings),
@@ -162,13 +152,20 @@ def _page(
         "members": members_html(slowest_first(read_rows(run.members))),
         "config": config_html(config, config_note),
         "data": json_for_script(data),
-        "js": "".join(
-            (folder / name).read_text(encoding="utf-8") for name in ("charts.js", "games.js")
-        ),
+        "js": read("charts.js", "games.js"),
     }
-    template = (folder / "template.html").read_text(encoding="utf-8")
-    # In one pass, so that braces in inserted text are not replaced again.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+    return filled("template.html", parts)
+
+
+def read(*names: str) -> str:
+    """The texts of files next to this one, joined."""
+    folder = Path(__file__).parent
+    return "".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """A template with its parts, in one pass: braces in inserted text are not replaced again."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read(template))
 
 
 # -- parts of the page --------------------------------------------------------------------------
@@ -194,7 +191,6 @@ def boards_html(games: list[Shown]) -> str:
 
 
 def choices_html(games: list[dict[str, Any]]) -> str:
-    """A button for each game."""
     return "".join(
         f'<button type="button" data-game="{i}">{html.escape(game["why"])}</button>'
         for i, game in enumerate(games)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,18 +22,11 @@ from azcore.game import Game
 from azcore.game.registry import received
 from azcore.pictures import shared, title_of
 from azcore.report.figures import setting
-from azcore.report.films import Filmed, Films
-from azcore.report.report import ANCHOR, duration, json_for_script
+from azcore.report.films import Films
+from azcore.report.games import Shown
+from azcore.report.report import ANCHOR, duration, filled, json_for_script, read
 from azcore.report.rules_facts import RulesFacts, facts_of
-from azcore.report.tables import (
-    cell,
-    count,
-    last_of_each,
-    rating_curve,
-    read_rows,
-    scores,
-    thinned,
-)
+from azcore.report.tables import cell, count, last_of_each, rating_curve, read_rows, scores, thinned
 from azcore.storage.changes import describe_changes
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import own_settings
@@ -61,17 +53,13 @@ class Column:
     game: Game | None
     facts: RulesFacts | None
     rating: dict[str, Any]
-    films: list[Filmed]
+    films: list[Shown]
     curves: dict[str, list[float | None]] = field(default_factory=dict)
     x: dict[str, list[float | None]] = field(default_factory=dict)
 
 
 def write_side_by_side(path: Path, runs: Sequence[tuple[str, RunDirectory]]) -> None:
     """Write the page, atomically, so that a browser may load it at any time.
-
-    Args:
-        path: the file's path.
-        runs: as for `render_side_by_side`.
 
     Raises:
         SettingError: there are too few or too many, or the path is a link.
@@ -88,19 +76,11 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
 
     Args:
         runs: each with its name on the page.
-
-    Raises:
-        SettingError: there are too few or too many.
     """
     if not FEWEST <= len(runs) <= MOST:
         raise SettingError(f"runs side by side must be {FEWEST} to {MOST}, got {len(runs)}")
     columns = [_column(name, run) for name, run in runs]
     films = [game.film for column in columns for game in column.films if game.film is not None]
-    folder = Path(__file__).parent
-
-    def read(*names: str) -> str:
-        return "".join((folder / name).read_text(encoding="utf-8") for name in names)
-
     data = {
         "runs": [
             {
@@ -125,9 +105,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
         "data": json_for_script(data),
         "js": read("charts.js", "films.js", "side_by_side.js"),
     }
-    # In one pass, so that braces in inserted text are not replaced again.
-    template = read("side_by_side.html")
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+    return filled("side_by_side.html", parts)
 
 
 def _column(name: str, run: RunDirectory) -> Column:
@@ -466,7 +444,7 @@ def _boards(number: int, column: Column) -> str:
     )
 
 
-def _game_data(column: Column, game: Filmed) -> dict[str, Any]:
+def _game_data(column: Column, game: Shown) -> dict[str, Any]:
     """A game with the time that its player had trained."""
     steps, seconds = (
         [cell(row, name) or 0.0 for row in column.rows] for name in ("step", "seconds")

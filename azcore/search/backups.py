@@ -121,9 +121,7 @@ def expand(tree: Tree, b: int, n: int, s: int, leaves: Leaves) -> bool:
     for i in range(count):
         tree.edge_action[b, first + i] = leaves.legal_actions[s, i]
     total = softmax(
-        leaves.policy_logits[s],
-        leaves.legal_actions[s],
-        tree.edge_prior[b, first : first + count],
+        leaves.policy_logits[s], leaves.legal_actions[s], tree.edge_prior[b, first : first + count]
     )
     bring_next_candidate(tree, b, n)
     return math.isfinite(total) and math.isfinite(leaves.values[s])

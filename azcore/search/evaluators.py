@@ -216,9 +216,8 @@ class CachedEvaluator(Evaluator):
         return policy_logits, values
 
     def _remember(self, keys: list[bytes], policy_logits: FloatArray, values: FloatArray) -> None:
-        latest = slice(
-            -self._positions, None
-        )  # beyond the capacity, the rest would be evicted at once
+        # Beyond the capacity, the rest would be evicted at once.
+        latest = slice(-self._positions, None)
         places = []
         for key in keys[latest]:
             full = len(self._places) == self._positions

@@ -197,7 +197,6 @@ def node_at(search: Search, b: int, path: Sequence[int] = ()) -> NodeView:
     """A node of a tree, and why the next simulation takes its edge.
 
     Args:
-        search: the search that owns the tree.
         b: the tree.
         path: the actions that lead to the node from the root.
 

@@ -63,10 +63,8 @@ class Search:
     `set_evaluator`, but `begin`, `advance` and `result` only for finished trees.
 
     Args:
-        game: the game to search.
         num_trees: B.
         evaluator: evaluates leaves; `set_evaluator` replaces it.
-        settings: how to search.
 
     Raises:
         SettingError: transpositions are enabled, but the game has no `position_key`; `puct.rule`
@@ -270,9 +268,8 @@ class Search:
         while walked.any():
             self._find_leaves(walked)
             leaves_walked = np.repeat(walked, self.settings.leaves_per_tree)
-            self._describe(
-                np.where(leaves_walked, self._slots.tree, np.int32(-1))
-            )  # earlier calls described the others
+            # Earlier calls described the others.
+            self._describe(np.where(leaves_walked, self._slots.tree, np.int32(-1)))
             self.num_leaves += self.call(
                 walks.share,
                 self.trees.tree,
@@ -456,7 +453,6 @@ class Search:
         """Keep only some of the legal actions at a root that is evaluated but not searched.
 
         Args:
-            row: the tree.
             actions: int32, one or more legal actions.
 
         Raises:

@@ -79,7 +79,6 @@ class Predictor(ABC):
 
         Args:
             game: the states' game, with the shapes of the network's.
-            states: the positions.
         """
 
 

@@ -40,8 +40,7 @@ class Proofs(NamedTuple):
 def make_proofs(num_trees: int, nodes_per_tree: int, longest_path: int) -> Proofs:
     """Empty proofs."""
     return Proofs(
-        nodes=np.zeros((num_trees, nodes_per_tree), np.int8),
-        path=np.zeros(longest_path, np.int32),
+        nodes=np.zeros((num_trees, nodes_per_tree), np.int8), path=np.zeros(longest_path, np.int32)
     )
 
 

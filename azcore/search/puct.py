@@ -67,8 +67,6 @@ def exploration(edge: Edge, shared: Shared, formula: Callable[..., float] | None
         U(s, a) = C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a))
 
     Args:
-        edge: the action's edge.
-        shared: the node's shared terms.
         formula: a package's formula in place of this one, see `rules.py`; None: none.
     """
     if formula is None:
@@ -140,9 +138,6 @@ def spread_factor(
     prior spread sigma_0 (0.4).
 
     Args:
-        tree: only read.
-        b: the tree.
-        n: the node.
         rule: its k, sigma_0 and w.
         squares: float64 [B, M], the sum of squares of the values of each node's visits, its own
             evaluation included; None: the factor is 1.
@@ -185,8 +180,6 @@ def forced_edge(tree: Tree, b: int, n: int, factors: npt.NDArray[np.float64] | N
     Of several, that of the highest prior, then the lower action. No simulation is in flight.
 
     Args:
-        tree: only read.
-        b: the tree.
         n: the node; there are no forced visits below the root, 0.
         factors: float64 [B], of `forced_visits`, 0: none; None: all 0.
     """

@@ -25,10 +25,6 @@ def read_result(
     """Read the result of searching tree b so far.
 
     Args:
-        tree: only read.
-        b: the tree.
-        rule: the constants of PUCT.
-        variants: only read.
         root: written.
 
     Returns:
@@ -94,8 +90,6 @@ def read_root(tree: Tree, b: int, order: npt.NDArray[np.int64], root: Root) -> f
     """Read the statistics at the root of tree b.
 
     Args:
-        tree: only read.
-        b: the tree.
         order: int64 [K], i of each edge, in ascending order of actions.
         root: written.
 
@@ -125,8 +119,6 @@ def read_proofs(
     """Read the proofs of the edges at the root of tree b; a proven outcome becomes the edge's Q.
 
     Args:
-        tree: only read.
-        b: the tree.
         order: as for `read_root`.
         proofs: only read; None: nothing is proven.
         root: written.
@@ -157,11 +149,7 @@ def prune_forced(
     those left with a single visit lose that too.
 
     Args:
-        tree: only read.
-        b: the tree.
         order: as for `read_root`.
-        rule: the constants of PUCT.
-        variants: the search's variants.
         factors: float64 [B], of `forced_visits`; where it is 0 or None, nothing changes.
         kept: int32 [K], changed, in ascending order of actions.
     """
@@ -208,9 +196,7 @@ def improve(
     simulations would be wrong: by design, sequential halving gives worse actions most of them.
 
     Args:
-        tree: not changed.
         b: the tree; its root is evaluated.
-        gumbel: the rule.
         policy: float64 [K], filled in the order of the edges: pi' of all legal actions.
 
     Returns:
@@ -245,10 +231,7 @@ def principal_variation(
     Ties go to the higher prior, then the lower action. Won actions precede all, others lost ones.
 
     Args:
-        tree: only read.
-        b: the tree.
         action: a legal action of the root.
-        proofs: only read.
         line: int32, room for one more than the tree has nodes.
 
     Returns:

@@ -107,8 +107,6 @@ def begin_search(trees: Trees, b: int, simulations: int, forced: float) -> None:
 
     Args:
         trees: changed.
-        b: the tree.
-        simulations: their number.
         forced: factor of `forced_visits`, if the search has any.
     """
     room = trees.tree.nodes.shape[1] - trees.wave.leaves_per_tree - simulations
@@ -181,7 +179,6 @@ def mix_root_noise(
 
     Args:
         tree: changed.
-        b: the tree.
         root: scratch.
         noise: float32 [K], one entry per legal action, ascending.
         fraction: epsilon of the papers.
@@ -197,9 +194,8 @@ def mix_root_noise(
             highest = max(highest, float(tree.edge_prior[b, node.first_edge + order[rank]]))
         for rank in range(node.num_edges):
             prior = float(tree.edge_prior[b, node.first_edge + order[rank]])
-            total += (prior / highest) ** (
-                1.0 / temperature
-            )  # relative to the highest: no underflow
+            # Relative to the highest: no underflow.
+            total += (prior / highest) ** (1.0 / temperature)
     for rank in range(node.num_edges):
         i = order[rank]
         e = node.first_edge + i

@@ -52,7 +52,6 @@ LEFT_OUT: Mapping[str, Any] = {
     "rule": None,
 }
 RULES = "azcore.search_rules"  # the group of entry points
-TARGET_PARTS = 65_535  # parts of a policy that azcore stores as whole numbers
 
 OWN = "null for the game's own"
 FINITE: Test = (lambda value: 0 <= value < math.inf, "0 or more")
@@ -207,11 +206,7 @@ class SearchSettings(Checked, group="search"):
 
 
 def search_settings(config: Mapping[str, Any]) -> SearchSettings:
-    """The settings of a search from the groups `search` and `puct`.
-
-    Raises:
-        SettingError: one of them cannot be used.
-    """
+    """The settings of a search from the groups `search` and `puct`."""
     search, puct = config["search"], config["puct"]
     for group in (search, puct):
         require(isinstance(group, Mapping), "search and puct", "settings by name", group)
@@ -272,14 +267,3 @@ class SearchResult:
             return self.improved_policy
         total = max(1, int(self.kept_counts.sum()))
         return np.asarray(self.kept_counts / total, np.float32)
-
-    def target_counts(self) -> IntArray:
-        """The policy target as whole numbers for a game record, int32 [K]; 0 where it is omitted.
-
-        PUCT: the visits, without those that were forced. Gumbel: pi' in parts of 65,535.
-        Probabilities that round to 0 do not matter for learning; without them, a more confident
-        policy makes a shorter record.
-        """
-        if self.improved_policy is None:
-            return self.kept_counts
-        return np.rint(self.improved_policy * TARGET_PARTS).astype(np.int32)

@@ -202,25 +202,6 @@ def mean_value(tree: Tree, b: int, n: int) -> float:
     return total / float(node.visits)
 
 
-def edge_statistics(
-    tree: Tree, b: int, n: int
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.int32]]:
-    """N, W and the child of all K edges of a node, in their order: int32, float64, int32 [K].
-
-    Untried edges, which store none, get 0, 0 and NO_NODE; K = 0 for a node that waits for its
-    evaluation.
-    """
-    node = tree.nodes[b, n]
-    count, tried = max(0, int(node.num_edges)), int(node.num_tried)
-    visits, totals = np.zeros(count, np.int32), np.zeros(count, np.float64)
-    children = np.full(count, NO_NODE, np.int32)
-    if tried > 0:  # before that, first_tried is undefined
-        edges = tree.tried[b, node.first_tried : node.first_tried + tried]
-        visits[:tried], totals[:tried] = edges["visits"], edges["total"]
-        children[:tried] = edges["child"]
-    return visits, totals, children
-
-
 def with_more_edges(tree: Tree, edges_per_tree: int) -> Tree:
     """The same trees with room for more edges each."""
 

@@ -144,7 +144,6 @@ def find_leaves(
         tree: changed: new nodes, and backups of known terminal nodes.
         walked: bool [B], the trees to walk; none has a leaf in flight. May be `wave.active`.
         wave: counts down its budget, and writes `active` for the trees that it walked.
-        rule: the constants of PUCT.
         variants: changed; each choice of methods has its own compilation.
         slots: filled; slots of these trees without a leaf stay empty.
 

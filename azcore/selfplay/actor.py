@@ -33,14 +33,9 @@ class Actor(WorkerPool):
     """Plays games against itself.
 
     Args:
-        game: the game to play, named in records.
-        variant: the game as self-play plays it, which may forbid actions that `game` allows.
-        search: how each move is searched, root noise included.
+        game, variant, search, record_surprise, starts: as for `Worker`.
         settings: number of games and workers, and how moves are chosen.
-        seed: the run's seed.
         evaluator: evaluates leaves; `set_evaluator` replaces it.
-        record_surprise: whether records store how much each search surprised the network.
-        starts: what games begin from, of `variant`; None: the initial position.
         numbers: the numbers of the run's workers in this actor; None: all.
     """
 
@@ -93,16 +88,12 @@ class Actor(WorkerPool):
         self.set_evaluator(evaluator, weights.version, resign_threshold)
 
     def set_evaluator(
-        self,
-        evaluator: Evaluator,
-        weights_version: int,
-        resign_threshold: float | None = None,
+        self, evaluator: Evaluator, weights_version: int, resign_threshold: float | None = None
     ) -> None:
         """Continue with newer weights; see `set_weights`.
 
         Args:
-            evaluator: the evaluator of these weights.
-            weights_version: optimizer steps behind them.
+            weights_version: optimizer steps behind its weights.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """
         evaluators = evaluator.for_threads(len(self._workers))

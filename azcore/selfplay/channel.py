@@ -71,9 +71,7 @@ class Launcher(ABC):
         """Start a new member; returns the channel to it.
 
         Args:
-            recipe: builds it.
             numbers: the numbers of its workers among those of the run.
-            member: its number.
         """
 
     @abstractmethod

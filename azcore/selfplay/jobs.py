@@ -32,7 +32,6 @@ class Job(ABC, Generic[Result]):
         """Do the work, on any thread.
 
         Args:
-            context: provides what it needs.
             weights: packed, see `Weights.packed`.
             tell: called with its progress; raises `JobCancelledError` if nobody waits for the
                 result.
@@ -45,10 +44,6 @@ class JobCancelledError(Exception):
 
 class JobContext:
     """What jobs need where they run.
-
-    Attributes:
-        game: see below.
-        unpack: see below.
 
     Args:
         game: the one named in records, without settings of self-play.
@@ -125,8 +120,6 @@ class JobSlots(ABC):
 
         Args:
             number: the slot's number, 0 to `count` - 1.
-            job: the job to do.
-            weights: published ones.
             tell: called, on any thread, with the progress; never called in a cluster, which reports
                 only results.
         """
@@ -141,7 +134,6 @@ class ThreadSlots(JobSlots):
 
     Args:
         context: what jobs need; built for `count` at once.
-        count: the number of threads.
     """
 
     def __init__(self, context: JobContext, count: int) -> None:

@@ -29,19 +29,13 @@ TELL = 0.25  # least seconds between two reports of progress
 
 
 class Round(NamedTuple):
-    """The result of a worker's round."""
-
     records: list[GameRecord]
     statistics: WorkerStatistics
     longest: int  # plies, of the process's games in play
 
 
 class Member:
-    """The methods that a request can call.
-
-    Args:
-        context: provides what jobs need.
-    """
+    """The methods that a request can call."""
 
     def __init__(self, context: JobContext) -> None:
         self._context = context
@@ -64,17 +58,11 @@ class Recipe(ABC):
 
         Args:
             numbers: the numbers of its workers among those of the run.
-            process: its number.
         """
 
 
 class SelfPlayMember(Member):
-    """A member with self-play workers.
-
-    Args:
-        actor: has the workers of this process.
-        context: provides what jobs need, and unpacks weights.
-    """
+    """A member with self-play workers."""
 
     def __init__(self, actor: Actor, context: JobContext) -> None:
         super().__init__(context)
@@ -115,11 +103,6 @@ class RequestServer:
     Jobs run alongside, one at a time for each worker.
 
     Call it from one thread only. If the member cannot be built, every answer is that error.
-
-    Args:
-        recipe: builds the member.
-        numbers: the numbers of its workers among those of the run.
-        process: its number.
     """
 
     def __init__(self, recipe: Recipe, numbers: Sequence[int], process: int) -> None:

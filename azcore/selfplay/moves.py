@@ -26,7 +26,7 @@ from azcore.search.gumbel import Gumbel
 from azcore.search.proofs import best_of
 from azcore.search.results import read_result
 from azcore.search.roots import Trees, begin_search, deal, move_root
-from azcore.search.settings import TARGET_PARTS, SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.search.tree import PENDING
 from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
 from azcore.selfplay.schedule import DECIDED_PLIES, SelfPlaySettings, drawn, is_decided
@@ -40,7 +40,9 @@ MOVED, LEFT, NO_ROOM = 2, 1, -1
 # Choices that are not actions.
 NOTHING, RESIGNS, OPENS, NOISE = -1, -2, -3, -4
 _CAP, _MOVE, _GUMBEL = int(Purpose.PLAYOUT_CAP), int(Purpose.MOVE), int(Purpose.GUMBEL)
-_PARTS = np.float32(TARGET_PARTS)
+# Parts of an improved policy, which records hold in whole numbers. Probabilities that round to 0 do
+# not matter for learning; without them, a more confident policy makes a shorter record.
+_PARTS = np.float32(65_535)
 
 GAME = record_type(
     [
@@ -287,7 +289,7 @@ def choose_and_record(trees: Trees, in_play: InPlay, b: int, way: Way) -> int:
             best = drawn(kept, temperature, draw[0])
     else:
         for i in range(count):
-            kept[i] = np.int32(np.rint(root.policy[i] * _PARTS))  # as `target_counts`
+            kept[i] = np.int32(np.rint(root.policy[i] * _PARTS))
     in_play.surprises[b, game.plies] = 0.0
     if game.is_full:
         for i in range(count):

@@ -29,8 +29,6 @@ from azcore.storage.game_record import GameRecord
 
 
 class Amount(NamedTuple):
-    """An amount of self-play."""
-
     games: int  # finished
     positions: int  # to learn from, in these games
 
@@ -70,7 +68,6 @@ class WorkerPool(ABC):
 
     Attributes:
         game: the game in the form that self-play uses.
-        settings: number of games and workers, and how moves are chosen.
     """
 
     game: Game
@@ -84,7 +81,6 @@ class WorkerPool(ABC):
         """Continue with newer weights; a search in progress starts again with them.
 
         Args:
-            weights: the weights of the network to play with.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """
 
@@ -167,9 +163,6 @@ class WorkerPool(ABC):
         Args:
             is_wanted: called with the amount so far, before the first round and after each. With
                 several workers, one more round is played after it has returned False.
-
-        Returns:
-            The finished games, ordered by round, by worker and by when they ended.
         """
         began = time.perf_counter()
         try:
@@ -242,11 +235,7 @@ class WorkerPool(ABC):
 
 
 class RoundsUnderWay:
-    """Rounds of a pool's workers. The cost of waiting does not grow with their number.
-
-    Args:
-        pool: the pool that plays the rounds.
-    """
+    """Rounds of a pool's workers. The cost of waiting does not grow with their number."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool

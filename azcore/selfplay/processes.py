@@ -34,9 +34,8 @@ class ProcessLauncher(Launcher):
     """Starts processes on this machine.
 
     Args:
-        count: their number.
         environment: variables of the processes, in addition to this one's.
-        servers: that they use; closed after them.
+        servers: that the processes use; closed after them.
     """
 
     called = "process"
@@ -66,7 +65,6 @@ class ProcessChannel(Channel):
 
     Args:
         what: the arguments of its `RequestServer`.
-        environment: see `ProcessLauncher`.
     """
 
     def __init__(

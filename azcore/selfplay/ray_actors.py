@@ -37,10 +37,7 @@ class RayLauncher(Launcher):
     """Starts actors in a Ray cluster.
 
     Args:
-        count: their number; at most one for each worker.
-        workers: that they share.
-        placement: where the cluster is, and what each actor needs.
-        say: called with a sentence.
+        count: the number of actors; at most one for each worker.
         environment: variables of the actors, in addition to their nodes'.
 
     Raises:
@@ -89,15 +86,11 @@ class PlacedActor:
     """The local view of an actor.
 
     Args:
-        cluster: the actor's cluster.
-        options: its resources.
         since: `time.monotonic()` from which it waits for a place.
 
     Attributes:
-        handle: Ray's.
         is_ready: whether it has resources and has started.
         failure: why it is lost; None: not lost.
-        channels: that lead to it.
     """
 
     def __init__(self, cluster: RayCluster, options: dict[str, Any], since: float) -> None:
@@ -132,10 +125,7 @@ class RayActors:
 
     Args:
         cluster: the cluster to place them in; it closes with them.
-        options: resources of each.
-        count: their number.
         wait: seconds after which a member without resources becomes a guest.
-        say: called with a sentence.
     """
 
     def __init__(
@@ -223,9 +213,8 @@ class RayActors:
             if self._is_closed or home.is_ready or self._other(number) is None:
                 return False
             home.lose("without a place")
-            self._homes[number] = self._placed(
-                home.since
-            )  # Ray still sees the demand for resources
+            # Ray still sees the demand for resources.
+            self._homes[number] = self._placed(home.since)
             return True
 
     def close(self) -> None:
@@ -243,7 +232,6 @@ class RayChannel(Channel):
     """A connection to a `RequestServer` in an actor.
 
     Args:
-        actors: the pool's actors.
         what: the arguments of the `RequestServer`.
     """
 
@@ -377,10 +365,8 @@ class ServingActor:
         """The answer to a request to a server.
 
         Args:
-            server: its number.
             turn: the number of the call among those to this server.
             method: the method of `Member`, or OPEN or SHUT.
-            values: the request's values.
         """
         if self._wrong is not None:
             return False, self._wrong

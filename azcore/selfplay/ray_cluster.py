@@ -50,10 +50,6 @@ class RayCluster:
         cpus: the number for its actors, if it starts here.
         wait: seconds within which it must answer.
 
-    Attributes:
-        ray: the package.
-        head: the cluster's head.
-
     Raises:
         SettingError: ray is not installed, or no cluster answers.
     """
@@ -162,8 +158,6 @@ class HeadNode:
         """Check it regularly on a thread, until `leave`.
 
         Args:
-            say: called with a sentence when it does not respond.
-            then: called once it is lost.
             every: seconds between two checks.
         """
 

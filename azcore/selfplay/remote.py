@@ -45,8 +45,6 @@ def members_in(
     """New members, which share the workers.
 
     Args:
-        launcher: starts them.
-        recipe: builds them.
         workers: their number; at least one for each member.
         work: their purpose, a part of their names.
         restarts: how often in a row a member restarts before its first answer.
@@ -70,12 +68,7 @@ class RemotePool(WorkerPool):
     """Remote workers; unless it is closed, they run until this process ends.
 
     Args:
-        game: the game in the form that self-play uses.
-        settings: number of games and workers, and how moves are chosen.
-        launcher: starts them; closed with the pool.
-        recipe: builds them.
-        restarts: see `members_in`.
-        say: see `members_in`.
+        launcher: starts the members; closed with the pool.
     """
 
     def __init__(
@@ -212,11 +205,8 @@ class RemoteSlots(JobSlots):
     """Runs jobs alongside the workers of members, until it is closed.
 
     Args:
-        launcher: started them; closed with them.
+        launcher: started the members; closed with them.
         members: a pool's members, or for jobs alone.
-
-    Attributes:
-        launcher: as above.
     """
 
     def __init__(self, launcher: Launcher, members: Sequence[RemoteMember]) -> None:
@@ -267,11 +257,7 @@ class RemoteMember:
     """One member, and the requests to repeat after a loss, since it last got weights.
 
     Args:
-        name: the member's name.
         numbers: the numbers of its workers among those of the run.
-        new_channel: makes one to it.
-        restarts: see `members_in`.
-        say: see `members_in`.
 
     Attributes:
         restarted: how often it was lost and restarted.
@@ -304,8 +290,6 @@ class RemoteMember:
         """Send a request; returns its answer, even across a loss.
 
         Args:
-            method: the method of `Member`.
-            values: the request's values.
             tell: called, on another thread, with a job's progress, if the channel reports it.
         """
         with self._lock:

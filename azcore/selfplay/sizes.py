@@ -105,8 +105,6 @@ def with_games(
     """The settings with a number of games, and the trials that found it; empty if it was given.
 
     Args:
-        settings: settings with a number of workers.
-        device_type: the network's device type, as torch names it.
         actor_of: makes an actor with given settings, to be measured and discarded.
         processes: how many processes the workers will be in. Only the workers of one are
             measured, for all: in this process they would wait for Python's lock.

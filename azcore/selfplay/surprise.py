@@ -17,7 +17,7 @@ def policy_surprise(counts: IntArray, prior: FloatArray) -> float:
     KataGo's `docs/KataGoMethods.md`, "Policy Surprise Weighting".
 
     Args:
-        counts: [K], the policy target in whole numbers, not all 0; see `target_counts`.
+        counts: [K], the policy target in whole numbers, not all 0, as a record has it.
         prior: float32 [K], P of the same actions, without noise.
     """
     named = counts > 0

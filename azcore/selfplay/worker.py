@@ -69,11 +69,8 @@ class Worker:
         game: the game to play, named in records.
         variant: the game as self-play plays it, which may forbid actions that `game` allows.
         search: how each move is searched, root noise included.
-        settings: how moves are chosen.
-        num_games: number of games at once.
         first_index: index of its first game in the run.
         index_step: the step from one of its games to the next: the number of workers.
-        seed: the run's seed.
         evaluator: evaluates leaves; this worker's own.
         record_surprise: whether records store how much each search surprised the network.
         starts: what games begin from, of `variant`; None: the initial position.
@@ -422,7 +419,6 @@ class Worker:
         return record
 
     def reset_statistics(self) -> None:
-        """Set all counts to zero."""
         self.statistics = WorkerStatistics()
 
     # -- exact resume ---------------------------------------------------------------------------

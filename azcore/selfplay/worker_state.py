@@ -80,11 +80,7 @@ def restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
 
 
 def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a game in play, not checked against each other.
-
-    Raises:
-        TypeError, ValueError: one of them is not an array.
-    """
+    """The arrays of a game in play, not checked against each other."""
     if "visits" not in saved:
         arrays = {name: saved[name] for name in IN_PLAY if name != "surprises"}
         arrays["surprises"] = saved.get("surprises", "")

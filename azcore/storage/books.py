@@ -33,16 +33,12 @@ class CountedBook(Book):
     """Counts of actions by position: pieces, player to move and legal actions, however reached.
 
     Args:
-        game: the game of the positions.
         played: (state, action) as often as it counts.
         left_out: why lines and games of a file are left out; grows while `played` is read.
     """
 
     def __init__(
-        self,
-        game: Game,
-        played: Iterable[tuple[Any, int]],
-        left_out: Sequence[AzcoreError] = (),
+        self, game: Game, played: Iterable[tuple[Any, int]], left_out: Sequence[AzcoreError] = ()
     ) -> None:
         self._game, self.left_out = game, left_out
         self._counts: dict[Hashable, Counter[int]] = defaultdict(Counter)
@@ -50,7 +46,6 @@ class CountedBook(Book):
             self._counts[self._key(state)][action] += 1
 
     def __len__(self) -> int:
-        """The number of positions."""
         return len(self._counts)
 
     def _key(self, state: Any) -> Hashable:
@@ -67,8 +62,6 @@ def read_book(game: Game, name: str, where: str, *, plies: int) -> Book:
     """The book in a file.
 
     Args:
-        game: the game of the book.
-        name: the path.
         where: the setting that names it, for errors.
         plies: how many plies of a game go into the book.
 

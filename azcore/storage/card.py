@@ -42,12 +42,12 @@ def made_by(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def commit() -> str:
-    """The commit of this checkout, with a + if files differ from it; empty outside a checkout."""
+def commit(digits: int = 12, differs: str = "+") -> str:
+    """The commit of this checkout, then `differs` if files do; empty outside a checkout."""
     folder = Path(__file__).parents[1]
     if not (folder.parent / ".git").exists():
         return ""
-    words = ["describe", "--always", "--dirty=+", "--abbrev=12", "--match="]
+    words = ["describe", "--always", f"--dirty={differs}", f"--abbrev={digits}", "--match="]
     try:
         described = subprocess.run(
             ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10

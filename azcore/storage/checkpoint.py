@@ -21,7 +21,8 @@ import reprlib
 import struct
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ import torch
 from torch import Tensor, nn
 
 from azcore.atomic import replacing
-from azcore.errors import AzcoreError, CheckpointError
+from azcore.errors import AzcoreError, CheckpointError, os_errors_as
 from azcore.storage.game_record import require_identity
 from azcore.storage.run_settings import completed_network
 
@@ -97,35 +98,25 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     """
     if path.exists() and not path.is_file():  # reading a pipe or device may never end
         raise CheckpointError(f"{path}: cannot read this checkpoint: not a regular file")
-    try:
+    with os_errors_as(CheckpointError, f"{path}: cannot read this checkpoint"):
         data = path.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot read this checkpoint: {error.strerror}") from error
     body, comment = data[:-_COMMENT], data[-_COMMENT:]
     if len(body) < _END.size or _END.unpack_from(body, len(body) - _END.size)[0] != b"PK\x05\x06":
         raise CheckpointError(f"{path}: this is not an azcore checkpoint, or it is truncated")
     if hashlib.sha256(body).hexdigest().encode() != comment:
         raise CheckpointError(f"{path}: this checkpoint's bytes were altered (checksum mismatch)")
-    try:
+    with reporting_faults(f"{path}: this checkpoint cannot be loaded"):
         _require_plain_archive(data)
         checkpoint = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
         _require_plain(checkpoint, len(data))
-    except FAULTS as error:
-        raise CheckpointError(
-            f"{path}: this checkpoint cannot be loaded: {short_reason(error)}"
-        ) from error
     ours = checkpoint.get(KEY) if isinstance(checkpoint, dict) else None
     if not isinstance(ours, dict) or ours.get("format") != FORMAT:
         got = ours.get("format") if isinstance(ours, dict) else None
         raise CheckpointError(
             f"{path}: checkpoints must have format {FORMAT}, got {reprlib.repr(got)}"
         )
-    try:
+    with reporting_faults(f"{path}: this checkpoint cannot be used"):
         _require_parts(checkpoint)
-    except FAULTS as error:
-        raise CheckpointError(
-            f"{path}: this checkpoint cannot be used: {short_reason(error)}"
-        ) from error
     ours["network"] = completed_network(ours["network"])
     if ours.pop(HALF, False) is True:
         checkpoint["state_dict"] = {
@@ -140,9 +131,6 @@ def read_player(path: Path) -> dict[str, Any]:
 
     A command line reads the same file several times: for its game, and for its network. So the last
     two are cached while their files are unchanged.
-
-    Raises:
-        CheckpointError: as `read_checkpoint`.
     """
     try:
         found = path.stat()
@@ -185,6 +173,15 @@ def short_reason(error: BaseException) -> str:
     return line if type(error) is ValueError and line else f"{type(error).__name__} {line:.200}"
 
 
+@contextmanager
+def reporting_faults(what: str) -> Iterator[None]:
+    """Raise each of `FAULTS` as a CheckpointError: what failed, then the reason."""
+    try:
+        yield
+    except FAULTS as error:
+        raise CheckpointError(f"{what}: {short_reason(error)}") from error
+
+
 def _require_plain_archive(data: bytes) -> None:
     """Refuse a ZIP archive that takes more memory than its file has bytes.
 
@@ -212,12 +209,8 @@ def _require_plain(value: object, most: int) -> None:
     """Refuse anything but a tree of plain values and dense tensors, no larger than its file.
 
     Args:
-        value: the loaded value.
         most: bytes of the file. A value takes at least one, unless it occurs several times, which
             is how a few bytes can grow into a tree too large to walk.
-
-    Raises:
-        ValueError: the message names what was found.
     """
     left = most
     level: list[object] = [value]
@@ -275,7 +268,6 @@ def like(saved: Any, expected: Any, what: str) -> Any:
         saved: values of a checkpoint.
         expected: `saved` must have its lengths and types. Numbers may differ, but must be finite
             and, if they are whole, not negative.
-        what: the name of the values in errors.
 
     Returns:
         `saved` without unexpected keys; the caller handles missing ones.
@@ -310,21 +302,15 @@ def require_sizes(
     """Refuse sizes of self-play that differ from those of the games in play.
 
     Args:
-        checkpoint: the checkpoint to resume from.
         num_games: games of all workers; None: unknown.
         workers: threads; None: unknown.
-        path: the path of the checkpoint.
 
     Raises:
         CheckpointError: the message names both sides.
     """
-    try:
+    with reporting_faults(f"{path}: a run cannot resume from this checkpoint"):
         source = checkpoint["SelfPlayData"]["source"]
         saved = [len(worker["games"]) for worker in source["workers"]]
-    except FAULTS as error:
-        raise CheckpointError(
-            f"{path}: a run cannot resume from this checkpoint: {short_reason(error)}"
-        ) from error
     for key, was, now in (("num_games", sum(saved), num_games), ("workers", len(saved), workers)):
         if now not in (None, was):
             raise CheckpointError(

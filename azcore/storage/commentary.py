@@ -1,29 +1,18 @@
-"""Search results as comments on the moves of a transcript, written and read back.
+"""Search results as comments on the moves of a transcript.
 
     value +0.312 visits 800 played 510 top D4 510, C3 200, E5 90 pv D4 C3 E5
 
 The value is in the view of the player who moves. `visits` is the number of simulations of the
 position, `played` those of the move that was played, `top` the moves with the most. A Gumbel search
 has an improved policy instead of visits, and its shares are written as `top D4 64%`. All parts are
-optional. The reader ignores other lines of the comment, which a person may have written.
+optional.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 TOP = 3  # moves that a comment lists
-
-_WORD = r"[^\s,]+"
-_REMARK = re.compile(
-    r"^(?:value (?P<value>[+-]\d\.\d{3}))?"
-    r"(?: ?visits (?P<visits>\d+))?"
-    r"(?: ?played (?P<played>\d+%?))?"
-    rf"(?: ?top (?P<top>{_WORD} \d+%?(?:, {_WORD} \d+%?)*))?"
-    rf"(?: ?pv (?P<line>{_WORD}(?: {_WORD})*))?$",
-    re.ASCII | re.MULTILINE,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,24 +42,3 @@ def write_remark(remark: Remark) -> str:
     if remark.line:
         parts.append("pv " + " ".join(remark.line))
     return " ".join(parts)
-
-
-def read_remark(comment: str) -> Remark | None:
-    """The first remark in the lines of a comment; None if there is none."""
-    for match in _REMARK.finditer(comment):
-        if not match[0]:
-            continue
-        top = []
-        for part in (match["top"] or "").split(", ") if match["top"] else []:
-            move, _, count = part.rpartition(" ")
-            top.append((move, int(count.rstrip("%"))))
-        numbers = f"{match['played'] or ''}{match['top'] or ''}"
-        return Remark(
-            value=None if match["value"] is None else float(match["value"]),
-            visits=None if match["visits"] is None else int(match["visits"]),
-            played=None if match["played"] is None else int(match["played"].rstrip("%")),
-            top=tuple(top),
-            line=tuple((match["line"] or "").split()),
-            shares=numbers.endswith("%"),
-        )
-    return None

@@ -27,7 +27,6 @@ class Ends:
     """Replays records to their ends. Not thread-safe.
 
     Args:
-        game: the game of the records.
         targets: the targets of `OF_THE_END` to store, which the game must state.
     """
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from azcore.atomic import replacing
-from azcore.errors import GameFileError
+from azcore.errors import GameFileError, os_errors_as
 from azcore.storage.game_record import (
     FRAME,
     FRAME_MAGICS,
@@ -117,11 +117,7 @@ class _Part:
         return place - self.before.place + self.beginning
 
     def open(self, place: int) -> BinaryIO:
-        """Open the file to read from a place on.
-
-        Raises:
-            GameFileError: another process has replaced it meanwhile.
-        """
+        """Open the file to read from a place on."""
         try:
             file = self.path.open("rb")
         except FileNotFoundError as error:
@@ -136,11 +132,7 @@ class _Part:
 
 
 def _beginning(file: BinaryIO, path: Path) -> tuple[Forgotten, int]:
-    """The games before those in a file, and the size in bytes of the frame that records them.
-
-    Raises:
-        GameFileError: the frame is truncated or altered.
-    """
+    """The games before those in a file, and the size in bytes of the frame that records them."""
     head = file.read(FRAME.size)
     if head[:4] != _FORGOTTEN_MAGIC or len(head) < FRAME.size:
         return Forgotten(), 0
@@ -198,11 +190,7 @@ class GameFile:
         return self.path.with_name(f"{self.path.stem}-{end:016d}{self.path.suffix}")
 
     def _parts(self) -> list[_Part]:
-        """The files that hold the games, oldest first.
-
-        Raises:
-            GameFileError: the frame of dropped games of a part is truncated or altered.
-        """
+        """The files that hold the games, oldest first."""
         parts = [_part(self.path)]
         while place := parts[-1].before.place:
             part = _part(self._closed(place))
@@ -253,7 +241,7 @@ class GameFile:
             record = parse_frame(frame, f"{part.path}, byte {offset}")
             count, positions = count + 1, positions + record.num_samples
             place += len(frame)
-        try:
+        with os_errors_as(GameFileError, f"{self.path}: could not drop old games"):
             # Oldest first: at any moment the rest holds all games from some place on.
             for older in parts[: parts.index(part)]:
                 older.path.unlink()
@@ -263,10 +251,6 @@ class GameFile:
                 file.write(Forgotten(place, count, positions).to_bytes())
                 with part.open(place) as old:
                     shutil.copyfileobj(old, file)
-        except OSError as error:
-            raise GameFileError(
-                f"{self.path}: could not drop old games: {error.strerror}"
-            ) from error
 
     def copy_from(self, place: int, target: BinaryIO) -> None:
         """Copy all bytes from a place on to another file; the game there must not be dropped."""
@@ -296,11 +280,7 @@ class GameFile:
                         left -= len(piece)
 
     def _require_kept(self, place: int, parts: list[_Part]) -> None:
-        """Refuse a place whose game is in none of the parts.
-
-        Raises:
-            GameFileError: its game was dropped.
-        """
+        """Refuse a place whose game is in none of the parts."""
         gone = parts[0].before
         if place < gone.place:
             raise GameFileError(
@@ -315,7 +295,7 @@ class GameFile:
             GameFileError: writing fails, with the system's message; or the file was removed or
                 changed since the last write. It then adds no game.
         """
-        try:
+        with os_errors_as(GameFileError, f"{self.path}: could not write game records"):
             self.size()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             part = _part(self.path)
@@ -332,10 +312,6 @@ class GameFile:
                 with contextlib.suppress(OSError):
                     os.truncate(self.path, before)
                 raise
-        except OSError as error:
-            raise GameFileError(
-                f"{self.path}: could not write game records: {error.strerror}"
-            ) from error
 
     def _close(self, part: _Part) -> None:
         """Give the latest part the name of a closed one, and begin the next."""

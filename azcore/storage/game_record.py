@@ -184,7 +184,6 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
 
     Args:
         frame: magic, length, checksum and payload.
-        where: named in errors.
 
     Raises:
         GameFileError: the frame is truncated, altered or not a record.
@@ -239,11 +238,7 @@ def _record_of(payload: bytes, magic: bytes) -> GameRecord:
 
 
 def _check_arrays(record: GameRecord) -> None:
-    """Check that lengths fit each other and that a game could have these values.
-
-    Raises:
-        ValueError: the message names the array.
-    """
+    """Check that lengths fit each other and that a game could have these values."""
     plies, named = len(record), len(record.visit_actions)
     demand(plies >= 1, "actions", "one or more", plies)
     for name, wanted in (
@@ -269,11 +264,7 @@ def _check_arrays(record: GameRecord) -> None:
 
 
 def _check_header(record: GameRecord) -> None:
-    """Check types and ranges of the plain values.
-
-    Raises:
-        ValueError: the message names the value.
-    """
+    """Check types and ranges of the plain values."""
     threshold, plies = record.resign_threshold, len(record)
     for name, fits, wanted in (
         ("outcome", is_whole(record.outcome, -1, 1), "-1, 0 or 1"),
@@ -281,16 +272,8 @@ def _check_header(record: GameRecord) -> None:
         ("seed", is_whole(record.seed, 0), "0 to 2^63 - 1"),
         ("game_index", is_whole(record.game_index, 0), "0 to 2^63 - 1"),
         ("weights_version", is_whole(record.weights_version, 0), "0 to 2^63 - 1"),
-        (
-            "resigned_by",
-            record.resigned_by is None or is_whole(record.resigned_by, 0, 1),
-            "a seat",
-        ),
-        (
-            "resign_threshold",
-            threshold is None or _is_number(threshold),
-            "a number",
-        ),
+        ("resigned_by", record.resigned_by is None or is_whole(record.resigned_by, 0, 1), "a seat"),
+        ("resign_threshold", threshold is None or _is_number(threshold), "a number"),
         ("played_out", type(record.played_out) is bool, "true or false"),
         ("counts", record.counts is None or record.counts in COUNTS, " or ".join(COUNTS)),
     ):

@@ -98,12 +98,7 @@ def _look_up(chosen: Any, window: Any, discounts: Any, out: Any) -> None:
         out.plies[row] = ply
         out.root_values[row] = plies[at]["root_values"]
         first_named = np.int64(game["first_named"])
-        _write_policy(
-            named,
-            first_named + begin,
-            first_named + end,
-            out.policy_targets[row],
-        )
+        _write_policy(named, first_named + begin, first_named + end, out.policy_targets[row])
         out.games[row] = low
         last = window.plies_end
         if low + 1 < window.games_end:
@@ -112,12 +107,7 @@ def _look_up(chosen: Any, window: Any, discounts: Any, out: Any) -> None:
         out.plies_left[row] = left
         if out.reply.shape[0] > 0 and left > 1:
             after = np.int64(plies[(at + 1) % plies.shape[0]]["named_ends"])
-            _write_policy(
-                named,
-                first_named + end,
-                first_named + after,
-                out.reply[row],
-            )
+            _write_policy(named, first_named + end, first_named + after, out.reply[row])
         if out.later.shape[0] > 0:
             player = plies[at]["players"]
             outcome = out.outcomes[row] if player == 0 else -out.outcomes[row]

@@ -138,22 +138,13 @@ def _started(game: Game, start: str | None) -> Any:
 
 
 def _outcome_of(game: Game, state: Any, result: str | None) -> int | None:
-    """The winner by a result, view of seat 0; None: the game is not over.
-
-    Raises:
-        InvalidTextError: a result that the last state cannot have.
-    """
+    """The winner by a result, view of seat 0; None: the game is not over."""
     if game.is_terminal(state):
         by_rules = game.result_text(state)
         if result != by_rules:
             _refuse(game, f"the game is over, so its result must be {by_rules!r}, got {result!r}")
         return game.outcome(state)
-    known = {
-        None: None,
-        AGREED: 0,
-        _resignation(game, 0): -1,
-        _resignation(game, 1): 1,
-    }
+    known = {None: None, AGREED: 0, _resignation(game, 0): -1, _resignation(game, 1): 1}
     if result not in known:
         words = ", ".join(repr(word) for word in known if word)
         _refuse(game, f"the game is not over, so its result must be {words}, got {result!r}")

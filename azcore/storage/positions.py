@@ -23,6 +23,7 @@ from azcore.errors import (
     GameFileError,
     IllegalActionError,
     InvalidTextError,
+    os_errors_as,
 )
 from azcore.game import Game
 
@@ -49,11 +50,8 @@ def position_lines(path: Path) -> Iterator[tuple[str, str]]:
     Raises:
         GameFileError: the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(LONGEST + 1)
-    except OSError as error:
-        raise GameFileError(f"{path}: cannot read positions: {error.strerror}") from error
+    with os_errors_as(GameFileError, f"{path}: cannot read positions"), path.open("rb") as file:
+        data = file.read(LONGEST + 1)
     if len(data) > LONGEST:
         raise GameFileError(f"{path}: positions must take at most {LONGEST:,} bytes")
     is_utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

@@ -51,11 +51,7 @@ class Moves(NamedTuple):
 
 
 class Referee:
-    """Checks records against one game's rules. Not thread-safe.
-
-    Args:
-        game: the game whose rules apply.
-    """
+    """Checks records against one game's rules. Not thread-safe."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
@@ -80,10 +76,6 @@ class Referee:
 
     def check(self, record: GameRecord, where: str) -> None:
         """Refuse a record of another game, or one that breaks the rules.
-
-        Args:
-            record: as parsed.
-            where: named in errors.
 
         Raises:
             GameFileError: the message names the ply of a faulty move.
@@ -123,7 +115,6 @@ class Referee:
             visit_offsets: uint32 [T + 1], rising from 0 to K, as in a record.
             visit_actions: uint16 [K].
             players: uint8 [T], seats that must be to move; or empty.
-            where: named in errors.
             start: the position before the first ply; None: the initial state.
 
         Raises:
@@ -153,7 +144,6 @@ class Referee:
         return verdict == _ENDED, outcome
 
     def _replayed(self, start: Any, moves: Moves) -> tuple[int, int, int]:
-        """(verdict, ply of the fault, outcome)."""
         game, play = self.game, _loop
         self._seen[:] = -1
         if not isinstance(game, CompiledGame):
@@ -203,11 +193,7 @@ def _kernel(state: Any) -> Callable[..., tuple[int, int, int]]:
         [types.uint16[::1], types.uint32[::1], types.uint16[::1], types.uint8[::1]], Moves
     )
     signature = types.Tuple((types.int64,) * 3)(  # type: ignore[no-untyped-call]
-        types.int64[:, ::1],
-        types.Array(state, 1, "C"),
-        moves,
-        types.int32[::1],
-        types.int32[::1],
+        types.int64[:, ::1], types.Array(state, 1, "C"), moves, types.int32[::1], types.int32[::1]
     )
     kernel: Callable[..., tuple[int, int, int]] = compiled(
         _replay_from_table, signature, sources=(__file__, *RULE_SOURCES)

@@ -85,7 +85,6 @@ class ReplayBuffer:
     """The latest `window_games` games. Several threads may sample at once while none extends it.
 
     Args:
-        game: the game of the records.
         window_games: how many games to hold (AlphaGo Zero: 500,000; AlphaZero: 1,000,000).
         augment: whether to map each sample by a random symmetry of the game.
         value_positions: how many positions of each game teach the value on average, drawn again
@@ -232,9 +231,8 @@ class ReplayBuffer:
         """Add games; the oldest leave when the window is full."""
         remaining = iter(records)
         while some := list(islice(remaining, _GAMES_AT_ONCE)):
-            if passing := some[
-                : -self.window_games
-            ]:  # more than a full window: the first ones pass through
+            # More than a full window: the first ones pass through.
+            if passing := some[: -self.window_games]:
                 self._drop(len(self))
                 passed = sum(record.num_samples for record in passing)
                 self.begin_after(self._samples_end + passed)
@@ -304,9 +302,8 @@ class ReplayBuffer:
         """Positions sampled from all positions of the window, uniformly unless surprise counts.
 
         Args:
-            size: how many to choose.
             rng: the only source of randomness.
-            part: which of those to make, N; it does not affect the random choice.
+            part: which of the drawn ones to make, N; it does not affect the random choice.
         """
         if self.surprise_share:
             points = self._first_sample + rng.random(size) * self.num_positions
@@ -410,7 +407,6 @@ class ReplayBuffer:
 
         Args:
             sign: float32 [N], -1 where seat 1 is to move.
-            found: what was looked up.
         """
         looked_up = {
             "reply": found.reply,

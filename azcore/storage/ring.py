@@ -19,7 +19,6 @@ class Ring:
     """A ring buffer of the latest entries, numbered from the first ever: entry i is at i % room.
 
     Args:
-        dtype: an entry's dtype.
         folder: a folder on the disk that holds it; None: in memory.
 
     Attributes:

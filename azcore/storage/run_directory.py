@@ -40,7 +40,7 @@ from typing import TextIO
 import yaml
 
 from azcore.atomic import replacing
-from azcore.errors import AzcoreError, CheckpointError, SettingError
+from azcore.errors import AzcoreError, CheckpointError, SettingError, os_errors_as
 from azcore.settings import build, require
 from azcore.storage.untrusted import (
     MAX_YAML,
@@ -131,16 +131,12 @@ class RunDirectory:
         Raises:
             SettingError: the directory is not writable, or another process is using it.
         """
-        try:
+        with os_errors_as(SettingError, f"run_dir {self.path} cannot be written to"):
             self.path.mkdir(parents=True, exist_ok=True)
             self.require_no_links()
             self._lock = _lock(self.path)
             self.checkpoints.mkdir(exist_ok=True)
             self.records.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise SettingError(
-                f"run_dir {self.path} cannot be written to: {error.strerror}"
-            ) from error
 
     def require_no_links(self) -> None:
         """Refuse a run that contains a link.
@@ -188,7 +184,6 @@ class RunDirectory:
             )
 
     def close(self) -> None:
-        """Release the lock."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -249,11 +244,7 @@ class RunDirectory:
 
 
 def _lock(folder: Path) -> TextIO:
-    """Lock a folder against other processes for as long as the returned file is open.
-
-    Raises:
-        SettingError: another process holds the lock.
-    """
+    """Lock a folder against other processes for as long as the returned file is open."""
     file = (folder / LOCK).open("w")
     for left in reversed(range(_TRIES)):
         try:
@@ -311,7 +302,6 @@ def new_run(run_dir: str | None, game: str) -> RunDirectory:
 
     Args:
         run_dir: its path; None: a new folder `runs/<game>/<date and time>`.
-        game: the game's name.
 
     Raises:
         SettingError: the directory already holds a run.
@@ -334,7 +324,6 @@ def runs_inside(folders: Iterable[str], key: str) -> Iterator[tuple[str, Path, P
 
     Args:
         folders: run directories, or folders that hold some.
-        key: the setting's key, for errors.
 
     Raises:
         SettingError: a folder has no run.
@@ -355,7 +344,6 @@ def find_run(resume: str, game: str | None, key: str = "resume") -> RunDirectory
         resume: `latest`, the run in `runs` started or resumed last; a run directory; or one
             of its checkpoints.
         game: the game's name, for `latest`; None: any.
-        key: the setting's key, for errors.
 
     Raises:
         CheckpointError: there is no such run.

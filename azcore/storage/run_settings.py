@@ -60,13 +60,8 @@ OF_ARENA = (  # keys of that group that training uses
     *("games", "opening_plies", "starts", "start_plies", "num_simulations", "every_generations"),
 )
 OF_MACHINE = ("devices", "num_nodes", "strategy")  # keys of `trainer` that no run keeps
-OPTIONAL = (
-    "export",
-    "device",
-    "algorithm",
-    "scale",
-    "schedule",
-)  # settings are complete without these
+# Settings are complete without these.
+OPTIONAL = ("export", "device", "algorithm", "scale", "schedule")
 
 
 # Settings of the group `search`, where older runs also have those of `puct`.
@@ -77,23 +72,14 @@ OF_SEARCH = (
 OF_GUMBEL = ("gumbel", "num_simulations", "transpositions", "proof_plies")  # of Gumbel's search
 # Settings that runs of 0.2.0 lack, with the values that reproduce what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
-    "selfplay": {
-        "start_share": 1.0,
-        "round_waves": 16,
-        "temperatures": [],
-        "regret_share": 0.0,
-    },
+    "selfplay": {"start_share": 1.0, "round_waves": 16, "temperatures": [], "regret_share": 0.0},
     "replay": {
         "window_on_disk": False,
         "value_samples_per_game": None,
         "least_samples_per_position": None,
     },
     "trainer": {"accumulate_grad_batches": 1},
-    "learner": {
-        "sync_batch_norm": True,
-        "compile": False,
-        "auxiliary_weights": {"material": 4.0},
-    },
+    "learner": {"sync_batch_norm": True, "compile": False, "auxiliary_weights": {"material": 4.0}},
     "plugins": {"targets": None, "augmentation": None, "learner": None, "algorithm": None},
     "puct": {"rule": None},
     "search": {"proof_plies": 0},
@@ -240,7 +226,6 @@ def require_received_games(config: Mapping[str, Any], named: Container[str] = ()
     """Let the games of a run check its settings from a file, see `Game.require_received`.
 
     Args:
-        config: the run's own settings.
         named: keys that the command line sets, too, so they do not come from the file alone.
 
     Raises:

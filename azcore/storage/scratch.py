@@ -12,26 +12,20 @@ import mmap
 import os
 import tempfile
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from azcore.errors import GameFileError
+from azcore.errors import GameFileError, os_errors_as
 
 _ZEROS = bytes(1 << 20)
 
 
 class ScratchFile:
-    """A nameless file that holds one array.
-
-    Args:
-        folder: a folder on the disk that holds it.
-        what: its purpose, for errors.
-    """
+    """A nameless file that holds one array."""
 
     def __init__(self, folder: Path, what: str) -> None:
         self._folder, self._what = folder, what
@@ -70,11 +64,6 @@ class ScratchFile:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._reserved = length
 
-    @contextmanager
-    def _reported(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise GameFileError(
-                f"{self._folder}: could not reserve space for {self._what}: {error.strerror}"
-            ) from error
+    def _reported(self) -> AbstractContextManager[None]:
+        what = f"{self._folder}: could not reserve space for {self._what}"
+        return os_errors_as(GameFileError, what)

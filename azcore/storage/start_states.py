@@ -30,11 +30,7 @@ def own_starts(game: Game) -> dict[str | None, Any]:
 
 
 class StartStates:
-    """Reads each start once and keeps its state. Not thread-safe.
-
-    Args:
-        game: the game of the records.
-    """
+    """Reads each start once and keeps its state. Not thread-safe."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
@@ -61,9 +57,6 @@ class WindowStarts:
 
     It keeps a start while a game uses it. Several threads may look up states at once while none
     adds or drops games.
-
-    Args:
-        game: the game of the records.
     """
 
     def __init__(self, game: Game) -> None:

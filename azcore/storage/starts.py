@@ -74,8 +74,6 @@ class Starts:
     """Some starts; each draw is a function of its random numbers alone.
 
     Args:
-        game: the game that begins there.
-        lines: the lines, at least one.
         left_out: why lines and games of the files are left out.
     """
 
@@ -159,11 +157,8 @@ def read_starts(
     """The starts of some files and folders; None if there are no files.
 
     Args:
-        game: the game of the files.
-        files: their paths.
         plies: in a game, the start is the position after this many plies; given two numbers, it
             draws one from the first to the second.
-        where: the setting that names the files, for errors.
         variant: the game to play, which may forbid actions that `game` allows; None:
             `game` itself.
 
@@ -186,7 +181,6 @@ def starts_of_game(game: Game, variant: Game) -> Starts | None:
     """The starts that a game itself names; None if that is only the initial state.
 
     Args:
-        game: the game of the records.
         variant: the game to play, whose `start_states` they are.
 
     Raises:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from azcore.atomic import replacing
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.storage.untrusted import read_text, shortened
 
 MAX_TABLE = 1 << 26  # bytes; one row per generation takes some 300
@@ -27,7 +27,6 @@ def rows_of(path: Path, errors: str = "strict") -> Iterator[dict[Any, Any]]:
 
     Args:
         path: the file's path; no rows if it does not exist.
-        errors: see `read_text`.
 
     Yields:
         each row as from `csv.DictReader`: too few or too many cells show as None.
@@ -60,7 +59,6 @@ class Table:
     """A CSV file of appended rows; `keep_before` removes those that a resumed run will repeat.
 
     Args:
-        path: the file.
         columns: its header; the first is the generation.
     """
 
@@ -73,15 +71,13 @@ class Table:
         Raises:
             SettingError: writing fails.
         """
-        try:
-            with self.path.open("a+", newline="", encoding="utf-8") as file:
-                self._drop_cut_row(file)
-                writer = csv.DictWriter(file, self.columns)
-                if file.tell() == 0:
-                    writer.writeheader()
-                writer.writerows(rows)
-        except OSError as error:
-            raise SettingError(f"{self.path} cannot be written to: {error.strerror}") from error
+        reported = os_errors_as(SettingError, f"{self.path} cannot be written to")
+        with reported, self.path.open("a+", newline="", encoding="utf-8") as file:
+            self._drop_cut_row(file)
+            writer = csv.DictWriter(file, self.columns)
+            if file.tell() == 0:
+                writer.writeheader()
+            writer.writerows(rows)
 
     @staticmethod
     def _drop_cut_row(file: TextIO) -> None:
@@ -96,9 +92,6 @@ class Table:
 
     def rows(self, needed: Iterable[str] = ()) -> list[dict[str, str]]:
         """All complete rows, without a last one left incomplete by an interrupted writer.
-
-        Args:
-            needed: columns that must be there.
 
         Raises:
             SettingError: the file is not such a table.
@@ -184,10 +177,8 @@ class Table:
         Raises:
             SettingError: writing fails.
         """
-        try:
-            with replacing(self.path) as file:
-                writer = csv.DictWriter(file, self.columns)
-                writer.writeheader()
-                writer.writerows(rows)
-        except OSError as error:
-            raise SettingError(f"{self.path} cannot be written to: {error.strerror}") from error
+        reported = os_errors_as(SettingError, f"{self.path} cannot be written to")
+        with reported, replacing(self.path) as file:
+            writer = csv.DictWriter(file, self.columns)
+            writer.writeheader()
+            writer.writerows(rows)

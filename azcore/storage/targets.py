@@ -28,11 +28,5 @@ HORIZONS = (16.0, 6.0, 2.0)
 
 def stated(game: Game, wanted: Iterable[str]) -> tuple[str, ...]:
     """The wanted targets that a game has, in the order of `TARGETS`."""
-    lacks = set()
-    if not game.has_ownership:
-        lacks.add("ownership")
-    if not game.has_score:
-        lacks.add("score")
-    if not game.has_material:
-        lacks.add("material")
-    return tuple(name for name in TARGETS if name in set(wanted) - lacks)
+    has = {"ownership": game.has_ownership, "score": game.has_score, "material": game.has_material}
+    return tuple(name for name in TARGETS if name in set(wanted) and has.get(name, True))

@@ -23,13 +23,7 @@ from typing import Protocol
 import numpy as np
 
 from azcore.atomic import replacing
-from azcore.errors import (
-    AzcoreError,
-    GameError,
-    GameFileError,
-    InvalidTextError,
-    TranscriptError,
-)
+from azcore.errors import AzcoreError, GameError, GameFileError, InvalidTextError, TranscriptError
 from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.game.transcript import LONGEST_GAME
 from azcore.storage.commentary import TOP, Remark, write_remark
@@ -107,9 +101,7 @@ def format_of_path(game: Game, path: Path, *, by_others: bool = False) -> Transc
     """The transcript format for a file's suffix.
 
     Args:
-        game: the game whose formats to choose from.
-        path: the file's path.
-        by_others: it may have a suffix that azcore reads but does not write.
+        by_others: the file may have a suffix that azcore reads but does not write.
 
     Raises:
         GameError: the game has no format with this suffix.
@@ -168,8 +160,6 @@ def read_games(
     The file may be of any length: one game at a time is in memory.
 
     Args:
-        path: the file.
-        form: its format.
         progress: called with the bytes read so far, for each game.
 
     Raises:
@@ -260,16 +250,11 @@ def write_transcripts(
 
     Args:
         folder: created if needed; files of these names are replaced.
-        game: the game that was played.
         games: each played to its end.
         format_name: such as `sgf`; None: the game's default format.
         players: names of the match's first and second player, whatever their seats.
         headers: event, site and date of all games; see `azcore.game.transcript.HEADERS`.
-        first_number: number of the first file.
         opening: the comment of each action that belongs to the opening.
-
-    Returns:
-        The files.
 
     Raises:
         GameError: the game has no such format.
@@ -323,7 +308,6 @@ def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Tra
     """The transcript of a self-play game, with search results as comments on the moves.
 
     Args:
-        game: the game of the record.
         record: the finished game.
         form: provides the text of a resignation.
     """

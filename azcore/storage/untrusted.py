@@ -64,8 +64,6 @@ def read_text(path: Path, limit: int, errors: str = "strict") -> str:
     """Read an untrusted text file.
 
     Args:
-        path: the file.
-        limit: the most bytes that it may have.
         errors: how to handle decoding errors; `replace` also reads bytes that are not UTF-8.
 
     Raises:

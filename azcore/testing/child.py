@@ -34,7 +34,6 @@ def in_child(game: Game, work: Callable[[Note], Result]) -> Result:
     """The result of `work` in a child process.
 
     Args:
-        game: the game whose rules it calls.
         work: its argument takes notes; its result is pickled.
 
     Raises:

@@ -26,7 +26,6 @@ class Signs:
         self._contradict: Counter[str] = Counter()
 
     def note(self, state: Any, outcome: int) -> None:
-        """Count an end."""
         sides: dict[str, float] = {}
         if self.game.has_ownership and (cells := self.game.ownership(state)) is not None:
             sides["ownership"] = float(cells.sum(dtype=np.int64))
@@ -53,7 +52,6 @@ def check_end(
     """Check the end of a game.
 
     Args:
-        checker: the game's checker.
         state: terminal.
         view: the state's view.
         mapped: the same end under symmetries of the game: index, symmetry, state.

@@ -29,7 +29,6 @@ def check_position(
     """Check facts that the author knows about one position; omitted ones are not checked.
 
     Args:
-        game: any game.
         text: the position to start from, as `state_from_text` reads it; None: the initial one.
         moves: texts of the actions played from there.
         player: the seat to move.

@@ -68,7 +68,6 @@ def check_game(
     board before.
 
     Args:
-        game: any game.
         num_positions: the least number to check; the last game continues to its end.
         seconds: start no position after this long, even in the middle of a game.
         seed: same seed, same games, same report.
@@ -160,11 +159,7 @@ class _RandomGames:
     """Checks random games one after another, and collects numbers for the report."""
 
     def __init__(
-        self,
-        checker: Checker,
-        oracle: OracleGame | None,
-        state_texts: StateTexts,
-        deadline: float,
+        self, checker: Checker, oracle: OracleGame | None, state_texts: StateTexts, deadline: float
     ) -> None:
         self.checker = checker
         self.deadline = deadline  # of time.monotonic()

@@ -27,7 +27,6 @@ def rules_us_per_ply(game: Game, seconds: float) -> float:
     """Microseconds per ply of random games on one core: legal actions + step + end test.
 
     Args:
-        game: any game.
         seconds: total time to measure; slow rules may take longer over a few plies.
     """
     if isinstance(game, CompiledGame):
@@ -57,12 +56,7 @@ def rules_us_per_ply(game: Game, seconds: float) -> float:
 
 
 def us_by_rule(game: Game, seconds: float) -> dict[str, float]:
-    """Microseconds per call of each rule of a turn, in positions of random games.
-
-    Args:
-        game: any game.
-        seconds: total time to measure.
-    """
+    """Microseconds per call of each rule of a turn, in positions of random games."""
     some = random_states(game, _STATES, np.random.default_rng(3))
     states = [state for state in some if not game.is_terminal(state)]
     legal = [int(np.flatnonzero(game.legal_action_mask(state))[0]) for state in states]

@@ -27,7 +27,6 @@ class Transcripts:
         Args:
             actions: its plies.
             start: text of the position in which it began; None: the initial one.
-            view: the view of its end.
         """
         self.games += 1
         if self.games > _GAMES:
@@ -61,12 +60,7 @@ class Transcripts:
         return None
 
     def _check_read_back(
-        self,
-        name: str,
-        form: TranscriptFormat,
-        text: str,
-        written: Transcript,
-        view: View,
+        self, name: str, form: TranscriptFormat, text: str, written: Transcript, view: View
     ) -> None:
         checker, identity = self.checker, Identity.TRANSCRIPT
         with checker.during(identity, f"reading {name}"):

@@ -23,10 +23,9 @@ from azcore.commands.play import describe_value, play
 from azcore.engine.settings import thinking_search
 from azcore.engine.thought import Thought
 from azcore.errors import CheckpointError, SettingError
-from azcore.storage.commentary import read_remark
 from conftest import compose
 from run_kit import train_once
-from transcript_kit import read_transcript
+from transcript_kit import read_remark, read_transcript
 
 FEW = ["search.num_simulations=16"]
 Screen = Callable[..., str]

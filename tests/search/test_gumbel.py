@@ -26,7 +26,6 @@ from azcore.search.gumbel import (
     value_scale,
 )
 from azcore.search.mcts import Search
-from azcore.search.settings import SearchResult
 from azcore.search.tree import NO_NODE, PENDING, Tree, allocate, set_total, try_next_edge
 from reference_gumbel import GumbelReference
 from reference_mcts import HashEvaluator, snapshot
@@ -595,23 +594,6 @@ def test_another_search_at_the_same_root_begins_anew() -> None:
     again = search.run([0], 5)[0]
     assert again.visit_counts.tolist() == first.visit_counts.tolist()
     assert again.visit_counts.sum() == 5
-
-
-def test_target_counts_keep_the_policy() -> None:
-    policy = np.array([0.75, 0.25 - 1e-4, 1e-4 - 1e-6, 1e-6], np.float32)
-    result = SearchResult(
-        actions=np.arange(4, dtype=np.int32),
-        visit_counts=np.array([3, 1, 0, 0], np.int32),
-        q_values=np.zeros(4, np.float32),
-        priors=np.full(4, 0.25, np.float32),
-        value=0.0,
-        network_value=0.0,
-        improved_policy=policy,
-        best_action=0,
-    )
-    counts = result.target_counts()
-    assert counts[3] == 0
-    np.testing.assert_allclose(counts / counts.sum(), policy, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,12 @@ from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.mcts import Search
 from azcore.search.memory import bytes_needed
 from azcore.search.settings import SearchSettings
-from azcore.search.tree import NO_NODE, edge_statistics
+from azcore.search.tree import NO_NODE
 from reference_graph import GraphReference, GumbelGraphReference
 from reference_mcts import Node
 from search_kit import (
     ALPHA_GO_ZERO,
+    edge_statistics,
     edges_of,
     gumbel,
     random_position,

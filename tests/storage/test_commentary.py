@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from azcore.storage.commentary import Remark, read_remark, write_remark
+from azcore.storage.commentary import Remark, write_remark
+from transcript_kit import read_remark
 
 FULL = Remark(
     value=0.312,

@@ -17,7 +17,7 @@ from azcore.commands.export.export import export
 from azcore.commands.train import train
 from azcore.errors import AzcoreError, GameError, GameFileError, InvalidTextError, SettingError
 from azcore.game import Game
-from azcore.storage.commentary import Remark, read_remark
+from azcore.storage.commentary import Remark
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.transcripts import (
@@ -27,7 +27,7 @@ from azcore.storage.transcripts import (
 )
 from conftest import TINY, compose
 from run_kit import train_until
-from transcript_kit import read_transcript
+from transcript_kit import read_remark, read_transcript
 
 Tiny = Callable[..., dict[str, Any]]
 GO = ["game=go", "game.board_size=3", "export.per_generation=2"]

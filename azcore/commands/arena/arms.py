@@ -40,7 +40,6 @@ def unlike(runs: Sequence[Run], last: Mapping[str, MeanPoint]) -> Iterator[str]:
     """How the training of runs differed, beyond their settings.
 
     Args:
-        runs: the runs of all variants.
         last: the last moment at which each variant is rated.
     """
     variants = labels(last)

@@ -45,20 +45,13 @@ from azcore.commands.arena.matches import (
     play_all,
     player_of_matches,
 )
-from azcore.commands.arena.means import (
-    Difference,
-    MeanPoint,
-    Pool,
-    Rated,
-    difference,
-    mean_curves,
-)
+from azcore.commands.arena.means import Difference, MeanPoint, Pool, Rated, difference, mean_curves
 from azcore.commands.arena.printed import probability
 from azcore.commands.arena.runs import Run, find_runs, labels
 from azcore.commands.arena.settings import ComparisonSettings, comparison_settings
 from azcore.commands.console import PAGE, table_console
 from azcore.commands.result import write_result
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.learner.imported_games import (
     Prediction,
     SupervisedSettings,
@@ -89,9 +82,6 @@ def comparison(config: Config) -> int:
     """Rate, write the tables, draw the figure and print the ratings of the last checkpoints.
 
     Returns: 0, or 130 when interrupted; matches already played stay saved.
-
-    Raises:
-        AzcoreError: a setting or a run cannot be used; matches already played stay saved.
     """
     options = comparison_settings(config["arena"])
     supervised = supervised_settings(config)
@@ -107,10 +97,8 @@ def comparison(config: Config) -> int:
                 )
     folder = _folder(config["run_dir"], options.runs)
     console = table_console(markup=False, soft_wrap=True)
-    try:
+    with os_errors_as(SettingError, f"{folder} cannot be written to"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingError(f"{folder} cannot be written to: {error.strerror}") from error
     files = MatchFiles(folder, runs[0].settings.game, "comparison_")
     for path in (*files.paths, *(folder / name for name in FILES)):
         require_no_link(path)
@@ -201,9 +189,6 @@ def _predict(
     """How well each checkpoint predicts the held-out games, without search.
 
     Returns an empty result if no game is held out.
-
-    Raises:
-        SettingError: the games cannot be read, or a run has learned from some of them.
     """
     for run in runs:
         its = supervised_settings(run.config)
@@ -327,8 +312,6 @@ def _pairs(
     """The difference between the last means of every two variants, the stronger first.
 
     Args:
-        curves: the curves by variant.
-        pool: the pool of the ratings.
         same: variants with the same weights, which do not differ.
     """
     found = {}
@@ -355,18 +338,11 @@ def _rows_of(pairs: Mapping[tuple[str, str], Difference]) -> list[dict[str, Any]
 
 
 def _save(path: Path, output: Sequence[RichTable | str]) -> None:
-    """Write what was printed.
-
-    Raises:
-        SettingError: the file cannot be written.
-    """
-    try:
-        with path.open("w", encoding="utf-8") as file:
-            console = Console(file=file, markup=False, soft_wrap=True, width=PAGE)
-            for each in output:
-                console.print(each)
-    except OSError as error:
-        raise SettingError(f"{path} cannot be written to: {error.strerror}") from error
+    reported = os_errors_as(SettingError, f"{path} cannot be written to")
+    with reported, path.open("w", encoding="utf-8") as file:
+        console = Console(file=file, markup=False, soft_wrap=True, width=PAGE)
+        for each in output:
+            console.print(each)
 
 
 def _last(

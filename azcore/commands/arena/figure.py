@@ -21,7 +21,7 @@ from azcore.commands.arena.means import MeanPoint, Rated
 from azcore.commands.arena.runs import Run, labels
 from azcore.commands.arena.scaling import Law, last_step
 from azcore.commands.arena.settings import ComparisonSettings
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 
 # Colour-blind people can distinguish these colours (Okabe and Ito 2008, without the yellow, which
 # is too light on white); markers and dashes distinguish the lines in print without colours.
@@ -69,15 +69,8 @@ def draw(
     """Write figure.png and figure.svg; returns their paths.
 
     Args:
-        folder: the folder to write into.
-        rated: all checkpoints.
-        curves: the curves by variant.
         search: the rating of search without a network.
-        options: the comparison's options.
         laws: the fitted laws by quantity, with `arena.x=compute`.
-
-    Raises:
-        SettingError: a file cannot be written.
     """
     shown = [panel for panel in PANELS if panel.name in rated[0].values]
     columns = len(shown) + bool(laws)
@@ -123,13 +116,11 @@ def draw(
     else:
         figure.suptitle(words, fontsize=9)
     paths = [folder / "figure.png", folder / "figure.svg"]
-    try:
-        # The same ratings give the same files byte for byte.
-        with matplotlib.rc_context({"svg.hashsalt": "azcore"}):
-            figure.savefig(paths[0], dpi=160)
-            figure.savefig(paths[1], metadata={"Date": None})
-    except OSError as error:
-        raise SettingError(f"{folder} cannot be written to: {error.strerror}") from error
+    reported = os_errors_as(SettingError, f"{folder} cannot be written to")
+    # The same ratings give the same files byte for byte.
+    with reported, matplotlib.rc_context({"svg.hashsalt": "azcore"}):
+        figure.savefig(paths[0], dpi=160)
+        figure.savefig(paths[1], metadata={"Date": None})
     return paths
 
 
@@ -161,21 +152,10 @@ def _curve(
         for bounds in zip(*((mean.low, mean.value, mean.high) for mean in means), strict=True)
     )
     if len(points) > 1:
-        axes.fill_between(
-            at,
-            low,
-            high,
-            color=colour,
-            alpha=0.15,
-            linewidth=0,
-        )
+        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
     else:  # a single point has no band
         axes.errorbar(
-            at,
-            values,
-            yerr=[[values[0] - low[0]], [high[0] - values[0]]],
-            color=colour,
-            capsize=5,
+            at, values, yerr=[[values[0] - low[0]], [high[0] - values[0]]], color=colour, capsize=5
         )
     axes.plot(
         at,

@@ -82,8 +82,6 @@ class MatchFiles:
     """The matches and games of a folder.
 
     Args:
-        folder: where they are.
-        game: the game of the matches.
         prefix: the prefix of the names of both files.
     """
 
@@ -99,11 +97,7 @@ class MatchFiles:
         return own + [path.with_name(f"{path.name}.tmp") for path in own]
 
     def require_matches_of(self, wanted: Container[str]) -> None:
-        """Refuse a folder with other matches.
-
-        Raises:
-            SettingError: the message names it.
-        """
+        """Refuse a folder with other matches."""
         if any(row.get("match") not in wanted for row in self._matches.rows()):
             raise SettingError(
                 f"run_dir {self.folder} holds matches of other players or under other conditions; "
@@ -167,9 +161,6 @@ class MatchFiles:
 
         The player in the column `first` has seat 0, `outcome` is in its view, and `actions` are
         texts separated by spaces, including the opening.
-
-        Raises:
-            SettingError: the file cannot be written to.
         """
         rows, states = [], StartStates(self.game)
         for index, played in enumerate(result.games, 1):

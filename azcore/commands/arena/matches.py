@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from azcore.arena.match import MatchResult, play_match
+from azcore.arena.match import MatchPlan, MatchResult, play_match
 from azcore.arena.players import Player
 from azcore.arena.spread import play_in_parts
 from azcore.arena.sprt import Verdict
@@ -40,7 +40,6 @@ class Pairing:
 
     Args:
         players: their indices among all players, the first of the match first.
-        seed: the seed of openings and players.
         match: its identity, see `match_of`.
     """
 
@@ -81,13 +80,7 @@ def play_all(
     """The results, and whether Ctrl-C stopped some matches.
 
     Args:
-        settings: the settings of the matches.
-        players: all of them.
-        pairings: who plays whom.
-        play: plays a match.
         files: where matches are saved, perhaps including earlier ones.
-        console: the console to print on.
-        ended: called after each match.
     """
     arena, sprt = settings.arena, settings.early_stop
 
@@ -146,27 +139,8 @@ def player_of_matches(
     circumstances: Circumstances,
     say: Callable[[str], None],
 ) -> Iterator[PlayMatch]:
-    """The function that plays the matches, here or elsewhere, during the `with` block.
-
-    Args:
-        settings: the settings of the matches.
-        backend: where to play.
-        entrants: what the players are built from.
-        players: built from the entrants.
-        circumstances: the circumstances of all games.
-        say: called with a sentence.
-
-    Raises:
-        SettingError: the backend cannot be used.
-    """
+    """The function that plays the matches, here or elsewhere, during the `with` block."""
     arena = settings.arena
-    given: dict[str, Any] = {
-        "num_games": arena.games,
-        "opening_plies": arena.opening_plies,
-        "sprt": settings.early_stop,
-        "starts": circumstances.starts,
-        "book": circumstances.book,
-    }
     with ExitStack() as stack:
         slots = None
         backend = backend.on(settings.device.type)
@@ -178,24 +152,27 @@ def player_of_matches(
             first: int, second: int, seed: int, progress: Callable[[int], None]
         ) -> MatchResult:
             pair = players[first], players[second]
+            plan = MatchPlan(
+                num_games=arena.games,
+                opening_plies=arena.opening_plies,
+                seed=seed,
+                sprt=settings.early_stop,
+                starts=circumstances.starts,
+                book=circumstances.book,
+            )
             if slots is not None:
                 return play_in_parts(
                     slots,
                     settings.game,
                     (pair[0].name, pair[1].name),
                     lambda openings, seed: EntrantsPart((first, second), openings, seed),
-                    seed=seed,
                     progress=lambda done, plies: progress(done),
-                    **given,
+                    **plan,
                 ).result
             try:
+                tablebase = circumstances.tablebase
                 return play_match(
-                    settings.game,
-                    *pair,
-                    seed=seed,
-                    progress=progress,
-                    tablebase=circumstances.tablebase,
-                    **given,
+                    settings.game, *pair, progress=progress, tablebase=tablebase, **plan
                 )
             finally:
                 for player in pair:

@@ -9,14 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from azcore.arena.elo import (
-    Z_95,
-    MatchScore,
-    PairScore,
-    Rating,
-    probability_above_0,
-    rating_list,
-)
+from azcore.arena.elo import Z_95, MatchScore, PairScore, Rating, probability_above_0, rating_list
 from azcore.arena.likelihood import Floats
 from azcore.commands.arena.runs import Kept, Run
 from azcore.learner.imported_games import Prediction

@@ -92,7 +92,6 @@ def _sentences(
     rated: RatingList,
     anchors: Mapping[str, float],
 ) -> Iterable[str]:
-    """Notes for the reader of the tables."""
     fixed = describe_anchors(anchors)
     yield f"Elo relative to {fixed}; LOS: probability that a player is stronger than the next one."
     if rated.first_move is not None:

@@ -20,8 +20,6 @@ from azcore.storage.table import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A checkpoint to be rated."""
-
     name: str  # in results
     path: Path
     digest: str  # of its bytes
@@ -39,8 +37,6 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run to be compared."""
-
     name: str  # its folder, within the folder that was given
     variant: str  # the name without the seed: runs of one variant are averaged
     seed: int
@@ -56,7 +52,6 @@ def find_runs(folders: Iterable[str], device: str, count: int, x: str = "evaluat
 
     Args:
         folders: run directories, or folders that hold some at any depth.
-        device: where their networks are to run.
         count: the most checkpoints of a run.
         x: the cost to plot. Checkpoints are spread evenly over the steps; for `compute`, whose axis
             is logarithmic, each has half the steps of the next.

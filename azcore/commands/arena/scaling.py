@@ -195,7 +195,6 @@ def _line(x: Floats, y: Floats, through: list[int], ceiling: list[int]) -> Line 
 
 
 def rows_of(found: Mapping[str, Law | None]) -> list[dict[str, Any]]:
-    """The rows of `scaling.csv`."""
     return [
         {
             "law": name,

@@ -32,11 +32,7 @@ class ComparisonSettings(Checked, group="arena"):
 
 
 def comparison_settings(values: Mapping[str, Any]) -> ComparisonSettings:
-    """The group `arena` of a comparison, or the part of it that a sweep has.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The group `arena` of a comparison, or the part of it that a sweep has."""
     own = {key: value for key, value in values.items() if key != "after_sweep"}
     runs = [own["runs"]] if isinstance(own["runs"], str | int) else own["runs"]
     if isinstance(runs, list):  # a folder may be 7

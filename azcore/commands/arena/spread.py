@@ -27,10 +27,6 @@ from azcore.selfplay.weights import Weights
 class ArenaContext(JobContext):
     """What the parts of a tournament's matches need; a member plays one part at a time.
 
-    Args:
-        settings: the settings of the matches.
-        entrants: what the players are built from.
-
     Attributes:
         players: the players in the order of the entrants.
         tablebase: the one that `arena.tablebase` names, if any.
@@ -52,8 +48,6 @@ class ArenaRecipe(Recipe):
     """Builds a member that plays parts of matches.
 
     Args:
-        settings: the tournament's settings.
-        entrants: what the players are built from.
         threads: cores for the networks of a member.
     """
 
@@ -76,8 +70,6 @@ class EntrantsPart(Job[Played]):
 
     Args:
         players: their indices among all players.
-        openings: where games begin.
-        seed: the seed of the players.
     """
 
     players: tuple[int, int]
@@ -106,13 +98,7 @@ def slots_of(
     """As many slots as `backend` sets or this machine has cores, at most one per pair.
 
     Args:
-        settings: the tournament's settings.
         backend: any but in this process.
-        entrants: what the players are built from.
-        say: called with a sentence.
-
-    Raises:
-        SettingError: the backend cannot provide them.
     """
     backend.require_device(settings.device.type)
     stated = backend.actors if backend.name == "ray" else backend.processes

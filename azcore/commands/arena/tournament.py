@@ -23,13 +23,7 @@ from rich.markup import escape
 
 from azcore import interrupts
 from azcore.arena.elo import rating_list
-from azcore.arena.match import (
-    FORMATS,
-    ArenaSettings,
-    MatchResult,
-    derived_seed,
-    random_openings,
-)
+from azcore.arena.match import FORMATS, ArenaSettings, MatchResult, derived_seed, random_openings
 from azcore.arena.players import Player
 from azcore.assembly.entrants import entrants_of, identity_of, players_of, two_at_least
 from azcore.assembly.parts import Config, MatchSettings, settings_from
@@ -45,7 +39,7 @@ from azcore.commands.arena.printed import plural, print_tournament
 from azcore.commands.arena.standings import standings_of
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.game import Book, Game, Tablebase
 from azcore.selfplay.backend import BackendSettings
 from azcore.settings import build, require
@@ -102,14 +96,10 @@ def tournament(config: Config) -> int:
         folder = Path(run_dir) if run_dir else dated(RUNS / "arena" / game.name)
         files = MatchFiles(folder, game)
         files.require_matches_of({pairing.match for pairing in pairings})
-        try:
+        with os_errors_as(SettingError, f"run_dir {folder} cannot be written to"):
             folder.mkdir(parents=True, exist_ok=True)
             require_no_links(folder)
             stack.enter_context(locked(folder))
-        except OSError as error:
-            raise SettingError(
-                f"run_dir {folder} cannot be written to: {error.strerror}"
-            ) from error
         _print_what(console, settings, len(pairings), circumstances)
         shown = _Shown(settings, files, circumstances, console)
         results, interrupted = play_all(
@@ -150,15 +140,7 @@ def _conditions(settings: MatchSettings) -> tuple[object, ...]:
 
 
 def wanted_players(config: Mapping[str, Any], command: str) -> list[str]:
-    """The texts of `players`, or `checkpoint` and its default opponents.
-
-    Args:
-        config: that may hold them.
-        command: the command that errors name.
-
-    Raises:
-        SettingError: neither is given.
-    """
+    """The texts of `players`, or `checkpoint` and its default opponents."""
     players, checkpoint = config.get("players"), config["checkpoint"]
     if players is None:
         if checkpoint is None:
@@ -174,11 +156,7 @@ def wanted_players(config: Mapping[str, Any], command: str) -> list[str]:
 
 
 def require_positions(players: Sequence[Player], starts: Starts | None) -> None:
-    """Refuse starts that are positions if a player's protocol cannot set them up.
-
-    Raises:
-        SettingError: the message names the player and the position.
-    """
+    """Refuse starts that are positions if a player's protocol cannot set them up."""
     if starts is not None and (place := starts.set_up()):
         for player in players:
             if not player.takes_positions:
@@ -189,11 +167,7 @@ def require_positions(players: Sequence[Player], starts: Starts | None) -> None:
 
 
 def known_of(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase | None]:
-    """The book and tablebase in the settings.
-
-    Raises:
-        AzcoreError: one of them cannot be used.
-    """
+    """The book and tablebase in the settings."""
     book = tablebase = None
     if arena.book is not None:
         require(arena.opening_plies > 0, "arena.opening_plies", "1 or more with arena.book", 0)

@@ -73,18 +73,11 @@ def bench(config: Config) -> int:
 
     Returns:
         0, or 1 if a peer failed.
-
-    Raises:
-        AzcoreError: a setting cannot be used, or a file cannot be written.
     """
     options = build(BenchSettings, config["bench"], "bench")
     sized = {
         **config,
-        "network": {
-            **config["network"],
-            "blocks": options.blocks,
-            "channels": options.channels,
-        },
+        "network": {**config["network"], "blocks": options.blocks, "channels": options.channels},
         "selfplay": {**config["selfplay"], "num_games": options.num_games},
     }
     if "plan" in options.rows:

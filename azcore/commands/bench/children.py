@@ -35,10 +35,8 @@ def in_new_process(
     Args:
         function: as `azcore.commands.bench.ready:first_move`; takes the configuration and the
             arguments.
-        config: the composed configuration.
         arguments: plain values.
         cores: the cores it may use; empty: this process's cores.
-        environment: variables to set.
 
     Raises:
         AzcoreError: the process failed; its output is on standard error.

@@ -23,12 +23,7 @@ POSITIONS = 2000  # in the window, at least
 
 
 class Learning:
-    """Steps of the learner on a window of games, without Lightning.
-
-    Args of the constructor:
-        settings: the run's settings.
-        games: the number of games in the window.
-    """
+    """Steps of the learner on a window of games, without Lightning."""
 
     def __init__(self, settings: LearningSettings, games: Sequence[GameRecord]) -> None:
         self._settings = settings
@@ -52,7 +47,6 @@ class Learning:
         self._optimizer = self._module.configure_optimizers()["optimizer"]
 
     def draw(self, number: int) -> dict[str, torch.Tensor]:
-        """The batch of a step."""
         settings = self._settings
         return draw_batch(
             self._window,

@@ -85,11 +85,7 @@ class Plan:
 
 
 def plan_settings(config: Config) -> tuple[PlanSettings, RunSettings, dict[str, float]]:
-    """How to plan, for which run, and the actual cost of the run in `plan.run`, if any.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """How to plan, for which run, and the actual cost of the run in `plan.run`, if any."""
     options = build(PlanSettings, config["plan"], "plan")
     settings = settings_from(config, RunSettings)
     require(not settings.supervised.enabled, "algorithm", "one with self-play", config["algorithm"])
@@ -97,11 +93,7 @@ def plan_settings(config: Config) -> tuple[PlanSettings, RunSettings, dict[str, 
 
 
 def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]:
-    """The cost of a run with these settings; with `plan.run` also planned ÷ actual.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
+    """The cost of a run with these settings; with `plan.run` also planned ÷ actual."""
     options, settings, done = plan_settings(config)
     rates = measured(settings, options, say)
     steps = settings.trainer.max_steps
@@ -133,19 +125,12 @@ def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]
 
 
 def planned(
-    rates: Rates,
-    settings: LearningSettings,
-    steps: int,
-    *,
-    overlaps: bool,
-    speedup: float = 1.0,
+    rates: Rates, settings: LearningSettings, steps: int, *, overlaps: bool, speedup: float = 1.0
 ) -> Plan:
     """The cost of a run with these settings up to a step.
 
     Args:
         rates: measured on this machine.
-        settings: the run's settings.
-        steps: optimizer steps.
         overlaps: whether self-play continues during the learner's steps.
         speedup: the speed of the run's machine, as a multiple of this one's.
     """
@@ -221,11 +206,7 @@ def _seconds_per_step(settings: RunSettings, records: list[GameRecord]) -> float
 
 
 def _taken(run: str) -> dict[str, float]:
-    """The actual cost of a run, from the last row of its table, by column.
-
-    Raises:
-        SettingError: there is no such run, or it has no generation yet.
-    """
+    """The actual cost of a run, from the last row of its table, by column."""
     table = Table(RunDirectory(Path(run)).metrics, list(METRICS))
     rows = table.rows()
     require(bool(rows), "plan.run", "a run directory with a metrics.csv", run)

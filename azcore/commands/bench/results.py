@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import platform
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from azcore.assembly.parts import LearningSettings
 from azcore.commands.result import write_json
 from azcore.networks.probe import processor
 from azcore.selfplay.sizes import available_cores
+from azcore.storage.card import commit
 
 FORMAT = 2  # 1 was a bare list of rows
 
@@ -39,8 +39,6 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One figure."""
-
     game: str
     settings: Mapping[str, Any]  # of the game, such as its board size
     what: str
@@ -57,7 +55,7 @@ def machine(settings: LearningSettings) -> dict[str, Any]:
     on_gpu = device.type == "cuda"
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": commit(40, "-dirty") or None,
         "cpu": processor(),
         "cores": available_cores(),
         "device": torch.cuda.get_device_name(device) if on_gpu else str(device),
@@ -68,19 +66,6 @@ def machine(settings: LearningSettings) -> dict[str, Any]:
         "python": platform.python_version(),
         **{name: version(name) for name in ("azcore", "numba", "numpy", "torch")},
     }
-
-
-def _commit() -> str | None:
-    """The commit of azcore's checkout, with `-dirty` if files have changed; None outside of one."""
-    folder = Path(__file__).parent
-    tracked = ["git", "ls-files", "--error-unmatch", "settings.py"]
-    described = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        subprocess.run(tracked, cwd=folder, capture_output=True, check=True)
-        found = subprocess.run(described, cwd=folder, capture_output=True, check=True, text=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return found.stdout.strip()
 
 
 def write_results(
@@ -94,14 +79,9 @@ def write_results(
     """Write all results as JSON, atomically.
 
     Args:
-        path: the file's path.
         machine: see `machine`.
         peers: the versions of their packages, by peer.
         failed: sentences about failed measurements.
-        rows: the figures.
-
-    Raises:
-        SettingError: it cannot be written.
     """
     content = {
         "format": FORMAT,

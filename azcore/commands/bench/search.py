@@ -46,9 +46,6 @@ class MiddleGames:
     """Games in the middle, searched together move by move; a new game replaces a finished one.
 
     Args:
-        game: the game played.
-        search: how each move is searched.
-        num_trees: games at once.
         opening_plies: random plies before the first search.
     """
 

@@ -77,7 +77,6 @@ def bare_rate(
     Args:
         calls: each evaluates a batch once.
         shares: positions in each of the batches.
-        seconds: how long to measure.
     """
 
     def repeat(call: Callable[[], object]) -> int:
@@ -104,7 +103,6 @@ def selfplay_by_cores(config: Config, options: BenchSettings) -> tuple[list[int]
 
     Args:
         config: the settings, with the sizes that the benchmark measures.
-        options: how long to measure.
 
     Returns:
         The numbers of cores, and the rate on each.
@@ -160,8 +158,6 @@ class SimulatedDevice(FreeEvaluator):
     others are in transfer.
 
     Args:
-        game: the game of the positions.
-        size: the largest batch's size.
         rate: positions per second that the device can evaluate.
         latency: seconds of a batch's transfer, in each direction.
     """

@@ -12,8 +12,6 @@ ROWS = ("rules", "search", "selfplay", "learner", "ready", "memory", "growth", "
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSettings(Checked, group="bench"):
-    """How to measure azcore."""
-
     path: str
     rows: tuple[str, ...]
     seconds: Annotated[float, POSITIVE]

@@ -40,8 +40,7 @@ def traced(gpu: str | None, every_ms: int, path: Path) -> Iterator[Trace]:
 
     Args:
         gpu: as `gpu_of` returns it; None: nothing is sampled or written.
-        every_ms: between two samples.
-        path: the file's path.
+        every_ms: milliseconds between two samples.
     """
     trace = Trace()
     process = None if gpu is None else _started(gpu, every_ms)

@@ -31,7 +31,6 @@ def estimate(settings: LearningSettings, plies: float, seconds: float) -> SelfPl
 
     Args:
         settings: the composed ones; a batch has self-play's `num_games` positions.
-        plies: the plies of a typical game.
         seconds: how long to measure; a large network may take longer for its first position.
     """
     network = build_network(settings.game, settings.network, settings.seed)

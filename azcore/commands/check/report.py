@@ -51,11 +51,9 @@ def check(config: Mapping[str, Any]) -> int:
     Raises:
         ContractError: an identity does not hold.
         FaultyGameError: the game cannot be loaded or compiled.
-        AzcoreError: a setting cannot be used.
     """
     settings = build(CheckSettings, config["check"], "check")
-    facts = dict(config["game"])
-    game = unprepared(facts.pop("name"), **facts)
+    game = unprepared(**config["game"])
     console = table_console()
     with console.status(f"checking {settings.positions} positions of {game.name}"):
         report = in_child(game, partial(_keeps_the_contract, game, settings.positions))
@@ -102,7 +100,6 @@ def _keeps_the_contract(game: Game, positions: int, note: Note) -> Report:
 def _shown(
     game: Game, report: Report, settings: CheckSettings, width: int, note: Note
 ) -> tuple[Rows, Rows, str]:
-    """The facts, perft and pictures of a game."""
     note("perft and random games", [])
     counts = _perft_rows(game, settings)
     return _facts(game, report), counts, _pictures(game, settings.planes, width)

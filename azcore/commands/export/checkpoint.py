@@ -43,15 +43,7 @@ def export_checkpoint(config: Config, settings: ExportedCheckpoint) -> int:
 
 
 def from_and_to(config: Config, suffix: str) -> tuple[Path, Path]:
-    """The checkpoint in `checkpoint`, and the new file in `out`.
-
-    Args:
-        config: that names them.
-        suffix: the new file's suffix.
-
-    Raises:
-        SettingError, CheckpointError: one of them is missing, or the file exists already.
-    """
+    """The checkpoint in `checkpoint`, and the new file in `out`."""
     if config["checkpoint"] is None or config["out"] is None:
         what = config["export"]["what"]
         raise SettingError(f"what={what} needs checkpoint=RUN out=NAME{suffix}")
@@ -99,11 +91,7 @@ def without_folders(value: Any) -> Any:
 
 
 def _results(player: str, folders: tuple[str, ...]) -> Iterator[str]:
-    """`99 of 100 games against random, 1 drawn`, for each opponent.
-
-    Raises:
-        SettingError: a folder has no matches of this player.
-    """
+    """`99 of 100 games against random, 1 drawn`, for each opponent."""
     totals: dict[str, list[int]] = {}  # by opponent: games, won, drawn
     for folder in folders:
         rows = list(_matches(player, Path(folder) / MATCHES))

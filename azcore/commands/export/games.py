@@ -23,11 +23,7 @@ from azcore.storage.untrusted import require_no_link, require_no_links
 
 
 def export_games(config: Config, settings: ExportedGames) -> int:
-    """Write the games that the settings select, and print where; 0.
-
-    Raises:
-        AzcoreError: settings or records cannot be used; files written before that stay.
-    """
+    """Write the games that the settings select, and print where; 0."""
     require(config["out"] is None, "out", "null for games: use export.out", config["out"])
     require(config["checkpoint"] is None, "checkpoint", "null for games", config["checkpoint"])
     wanted = "a run directory or a file of game records"
@@ -59,11 +55,7 @@ def export_games(config: Config, settings: ExportedGames) -> int:
 def write_games_of_generation(
     records: Path, game: Game, games: Iterable[GameRecord], settings: GenerationExport
 ) -> None:
-    """Write the first games of a generation next to the records; idempotent.
-
-    Raises:
-        AzcoreError: the game has no such format, or a file cannot be written.
-    """
+    """Write the first games of a generation next to the records; idempotent."""
     form = format_named(game, settings.format)
     for record in islice(games, settings.per_generation):
         write_game(beside(records, form), game, record, form)
@@ -81,11 +73,7 @@ def beside(records: Path, form: TranscriptFormat) -> Path:
 
 
 def record_of(settings: ExportedPicture) -> tuple[Game, GameRecord]:
-    """The game in the settings, as a record.
-
-    Raises:
-        AzcoreError: there is none, or it cannot be read.
-    """
+    """The game in the settings, as a record."""
     return next(_games(_game_file(Path(str(settings.games))), settings.first, 1))
 
 

@@ -11,7 +11,7 @@ from azcore.commands.export.checkpoint import from_and_to
 from azcore.commands.export.settings import Exported
 from azcore.commands.info import facts
 from azcore.commands.result import write_result
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.game import FloatArray, Game
 from azcore.game.registry import received
 from azcore.networks.checkpoint import network_of
@@ -44,10 +44,8 @@ def export_onnx(config: Config, settings: Exported) -> int:
     card["holds"] = "weights alone"
     content = onnx_of(network, game, card)
     difference = difference_from_torch(content, network, positions(game))
-    try:
+    with os_errors_as(SettingError, f"out={out} cannot be written"):
         out.write_bytes(content)
-    except OSError as error:
-        raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     for title, text in card.items():
         print(f"{title}: {text}")
     print(f"checked against torch in {POSITIONS} positions: largest difference {difference:.1g}")

@@ -18,11 +18,7 @@ from azcore.storage.start_states import StartStates
 
 
 def export_picture(config: Config, settings: ExportedPicture) -> int:
-    """Write the picture that `out` names; 0.
-
-    Raises:
-        AzcoreError: settings, position or records cannot be used, or nothing can be written.
-    """
+    """Write the picture that `out` names; 0."""
     require(config["out"] is not None, "out", "a file such as board.svg or board.png", None)
     path = Path(str(config["out"]))
     require_suffix(path)
@@ -41,8 +37,7 @@ def export_picture(config: Config, settings: ExportedPicture) -> int:
 def _position(config: Config, settings: ExportedPicture) -> tuple[Game, Any]:
     """The position of `export.position`, or the first of the game."""
     require(settings.ply is None, "export.ply", "null without export.games", settings.ply)
-    own = dict(config["game"])
-    game = make(own.pop("name"), **own)
+    game = make(**config["game"])
     if settings.position is None:
         return game, game.initial_state()
     return game, game.state_from_text(settings.position)

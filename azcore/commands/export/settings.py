@@ -78,11 +78,7 @@ KINDS: Mapping[str, type[Exported]] = {
 
 
 def export_settings(values: Mapping[str, Any]) -> Exported:
-    """The group `export`, read by the class for its `what`.
-
-    Raises:
-        SettingError: one of them cannot be used.
-    """
+    """The group `export`, read by the class for its `what`."""
     what = values["what"]
     require(what in KINDS, "export.what", f"one of {', '.join(KINDS)}", what)
     texts = {  # a folder's name such as 7 is read as a number

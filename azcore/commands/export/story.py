@@ -25,11 +25,7 @@ from azcore.storage.run_settings import own_settings, save_config
 
 
 def export_story(config: Config, settings: ExportedStory) -> int:
-    """Write the story of a run to the folder `out`, and print its contents; 0.
-
-    Raises:
-        AzcoreError: the run or the folder cannot be used; it then leaves nothing there.
-    """
+    """Write the story of a run to the folder `out`, and print its contents; 0."""
     require(config["checkpoint"] is None, "checkpoint", "null for a story", config["checkpoint"])
     require(settings.run is not None, "export.run", "a run directory", settings.run)
     require(config["out"] is not None, "out", "a new folder", config["out"])

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from azcore.errors import GameError, SettingError
+from azcore.errors import GameError, SettingError, os_errors_as
 from azcore.settings import require
 
 TEMPLATE = "package-template"  # with a hyphen, or builds would take it for a package of azcore
@@ -40,12 +40,7 @@ _TAKEN = (
 
 
 def new_package(config: Mapping[str, Any]) -> int:
-    """`command=new`: write the package and print the next steps; 0.
-
-    Raises:
-        SettingError: a name or folder is missing or cannot be used.
-        GameError: the name is taken.
-    """
+    """`command=new`: write the package and print the next steps; 0."""
     name, place, kind = config["name"], config["new"], config["kind"]
     folder = place.get("path") if isinstance(place, dict) else place
     if name is None:
@@ -67,7 +62,6 @@ def write_package(name: str, folder: Path, kind: str = "compiled") -> Path:
     Args:
         name: the name of the game, its package and its folder; a lower-case word such
             as `my_game`.
-        folder: where to put it.
         kind: `compiled`, with rules that azcore compiles, or `plain`, with any object as state.
 
     Returns:
@@ -76,7 +70,6 @@ def write_package(name: str, folder: Path, kind: str = "compiled") -> Path:
     Raises:
         SettingError: `name` cannot be used, something of that name exists, or the package cannot be
             written.
-        GameError: a game of that name is installed.
     """
     check_name(name)
     target = folder / name
@@ -90,11 +83,9 @@ def write_package(name: str, folder: Path, kind: str = "compiled") -> Path:
     }
     if kind == "plain":
         words['"numba", '] = ""  # of the dependencies
-    try:
+    with os_errors_as(SettingError, f"{target} cannot be written"):
         for template in KINDS[kind]:
             _copy(files("azcore.commands.new") / template, target, words)
-    except OSError as error:
-        raise SettingError(f"{target} cannot be written: {error.strerror}") from error
     return target
 
 

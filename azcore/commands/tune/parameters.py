@@ -130,10 +130,6 @@ def search_of(search: SearchSettings, parameters: Sequence[Parameter]) -> Search
 
 
 def with_constants(search: SearchSettings, constants: Constants) -> SearchSettings:
-    """The search with other constants.
-
-    Raises:
-        SettingError: a constant is not valid for this search.
-    """
+    """The search with other constants."""
     changes = {key.partition(".")[2]: value for key, value in constants.items()}
     return altered(search, changes, GROUP)

@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import yaml
@@ -47,19 +47,14 @@ from azcore.commands.tune.parameters import (
     with_constants,
 )
 from azcore.commands.tune.surface import Floats, Height, Surface
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.search.settings import SearchSettings
 from azcore.settings import ONE_OR_MORE, Checked, build, require
 from azcore.storage.run_directory import RUNS, locked
 from azcore.storage.table import Table
 from azcore.storage.untrusted import read_yaml, require_no_links
 
-if TYPE_CHECKING:
-    pass
-
 Match = Callable[[Constants, int, int], MatchResult]  # (constants tried, games, seed)
-
-# Search settings without effect in a match, which uses the arena's simulations and no noise.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,12 +77,8 @@ class Tuning:
     """The finished trials and the next one.
 
     Args:
-        parameters: the constants to tune.
-        options: how to tune.
         match: plays a match; the result is that of the constants tried.
         folder: where rows are saved; rows already there count.
-        seed: the seed of proposals and matches.
-        report: called after each trial that was played.
     """
 
     def __init__(
@@ -115,11 +106,9 @@ class Tuning:
 
     @property
     def trials(self) -> list[dict[str, str]]:
-        """The rows of tuning.csv."""
         return self._table.rows(self._table.columns)
 
     def run(self) -> None:
-        """Play the missing trials."""
         self._table.keep_before(len(self.trials))  # drops the incomplete row of a killed process
         for number in range(len(self.trials), self._options.trials):
             constants = self._proposal(number)
@@ -132,7 +121,6 @@ class Tuning:
         return int(generator(Purpose.TUNING, self._seed, number).integers(2**31))
 
     def _proposal(self, number: int) -> dict[str, float]:
-        """The constants of a trial, given the trials before it."""
         optuna = _optuna()
         distributions = {p.key: p.distribution() for p in self._parameters}
         # A fresh sampler for each trial, so that nothing but the trials themselves is remembered.
@@ -207,11 +195,7 @@ def _row(result: MatchResult) -> dict[str, Any]:
 
 
 def _optuna() -> Any:
-    """Optuna, without its log messages on the terminal.
-
-    Raises:
-        SettingError: it is not installed.
-    """
+    """Optuna, without its log messages on the terminal."""
     try:
         import optuna
         import scipy  # noqa: F401 - which its Gaussian processes need
@@ -301,11 +285,7 @@ def _tune(
             f"{float(confirmed['score']):.1%} [{low:.1%}, {high:.1%}]: {verdict}"
         )
     write_result(
-        config,
-        folder=folder,
-        constants=constants,
-        score=vars(estimate),
-        confirmed=confirmed,
+        config, folder=folder, constants=constants, score=vars(estimate), confirmed=confirmed
     )
     return 0
 
@@ -373,15 +353,9 @@ def _folder(
     options: TuneSettings,
     checkpoint: Path,
 ) -> Path:
-    """The folder of this tuning: `run_dir`, or one that the same command will find again.
-
-    Raises:
-        SettingError: the folder holds another tuning.
-    """
-    try:
+    """The folder of this tuning: `run_dir`, or one that the same command will find again."""
+    with os_errors_as(SettingError, f"{checkpoint}: cannot be read"):
         weights = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
-    except OSError as error:
-        raise SettingError(f"{checkpoint}: cannot be read: {error.strerror}") from error
     identity: dict[str, Any] = {
         "game": settings.game.identity,
         "checkpoint": weights,

@@ -27,7 +27,7 @@ from azcore.arena.elo import MatchScore, expected_score
 from azcore.arena.match import MatchGame, MatchResult, play_match
 from azcore.arena.players import RandomPlayer
 from azcore.assembly import entrants
-from azcore.assembly.entrants import KINDS, Kind, entrants_of, players_from, players_of
+from azcore.assembly.entrants import KINDS, Kind, entrants_of, players_named, players_of
 from azcore.assembly.parts import RunSettings, settings_from
 from azcore.cli.overrides import settings_of
 from azcore.commands.arena import matches as module
@@ -539,10 +539,10 @@ def test_a_checkpoint_by_any_of_its_names(run: Path, tiny: Compose) -> None:
     settings = settings_from(tiny(), RunSettings)
     shutil.copy(run / "checkpoints/last.ckpt", run.parent / "alone.ckpt")
     texts = ["first", "first@last", "first@step-8", "first/checkpoints/step-16.ckpt", "alone.ckpt"]
-    names = [player.name for player in players_from(settings, texts)]
+    names = [player.name for player in players_named(settings, texts)]
     assert names == ["first@last", "first@last (2)", "first@step-8", "first@step-16", "alone"]
     with pytest.raises(SettingError, match="checkpoints there: last, step-0, step-16, step-8"):
-        players_from(settings, ["first@best", "random"])
+        players_named(settings, ["first@best", "random"])
 
 
 def test_a_player_has_a_search_of_its_own(
@@ -566,7 +566,7 @@ def test_a_player_has_a_search_of_its_own(
         "a folder k=v": "a folder k=v@last",
         "a folder k=v@8 gumbel.c_scale=1": "a folder k=v@step-8 gumbel.c_scale=1",
     }
-    assert [player.name for player in players_from(settings, list(texts))] == list(texts.values())
+    assert [player.name for player in players_named(settings, list(texts))] == list(texts.values())
     plain, more, puct, fewer, _, last = (search for search, _ in searches)
     assert plain == replace(settings.search, num_simulations=5)
     assert more == replace(plain, num_simulations=9)
@@ -593,7 +593,7 @@ def test_a_search_that_cannot_be_is_one_sentence(
     run: Path, tiny: Compose, words: str, sentence: str
 ) -> None:
     with pytest.raises(SettingError, match=sentence):
-        players_from(settings_from(tiny(), RunSettings), ["random", f"first {words}"])
+        players_named(settings_from(tiny(), RunSettings), ["random", f"first {words}"])
 
 
 def test_settings_that_a_search_does_not_know_are_refused(run: Path, tiny: Compose) -> None:
@@ -602,12 +602,12 @@ def test_settings_that_a_search_does_not_know_are_refused(run: Path, tiny: Compo
         value = getattr(settings.search, name)
         word = f"{name}={json.dumps(value)}".replace(" ", "")
         with pytest.raises(SettingError, match=f"players: {name} is for PUCT, which gumbel=null"):
-            players_from(settings, ["random", f"first {word}"])
-        players_from(settings, ["random", f"first gumbel=null {word}"])
+            players_named(settings, ["random", f"first {word}"])
+        players_named(settings, ["random", f"first gumbel=null {word}"])
     with pytest.raises(
         SettingError, match="only a run or a checkpoint takes settings, got 'search"
     ):
-        players_from(settings, ["random", "search c_init=2"])
+        players_named(settings, ["random", "search c_init=2"])
 
 
 def test_a_new_kind_of_player_is_one_entry(tiny: Compose, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -616,9 +616,9 @@ def test_a_new_kind_of_player_is_one_entry(tiny: Compose, monkeypatch: pytest.Mo
     )
     monkeypatch.setitem(KINDS, "echo", kind)
     settings = settings_from(tiny(), RunSettings)
-    assert [p.name for p in players_from(settings, ["echo:a:b", "random"])] == ["a:b", "random"]
+    assert [p.name for p in players_named(settings, ["echo:a:b", "random"])] == ["a:b", "random"]
     with pytest.raises(SettingError, match="echo:WORD"):
-        players_from(settings, ["ehco", "random"])
+        players_named(settings, ["ehco", "random"])
 
 
 def test_club_ratings_by_hand() -> None:

@@ -97,5 +97,4 @@ if __name__ == "__main__":
     CPUCodeLibrary._optimize_final_module = lambda _: None  # type: ignore[method-assign]
     from azcore.game.registry import make
 
-    settings = json.loads(sys.argv[2])
-    write_objects(make(settings.pop("name"), **settings), Path(sys.argv[1]))
+    write_objects(make(**json.loads(sys.argv[2])), Path(sys.argv[1]))

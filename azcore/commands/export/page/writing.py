@@ -26,7 +26,7 @@ from azcore.commands.export.page.verification import (
 from azcore.commands.export.page.webassembly import module_of
 from azcore.commands.export.settings import ExportedPage
 from azcore.commands.result import write_result
-from azcore.errors import SettingError
+from azcore.errors import SettingError, os_errors_as
 from azcore.game import CompiledGame, Game
 from azcore.game.registry import make, received
 from azcore.search.puct import value_unit
@@ -96,10 +96,8 @@ def export_page(config: Config, settings: ExportedPage) -> int:
     if network is not None:
         content["network.onnx"] = network
     is_there = (out / "games" / name).exists()
-    try:
+    with os_errors_as(SettingError, f"out={out} cannot be written"):
         write_files(out, name, content, runtime)
-    except OSError as error:
-        raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     print(f"checked against Python in {compared} positions of {len(fresh)} random games: all equal")
     replaced = " (replaced)" if is_there else ""
@@ -130,8 +128,7 @@ def _search_of(settings: SearchSettings) -> dict[str, Any]:
 def _game_and_network(config: Config) -> tuple[Game, bytes | None]:
     """The game of `checkpoint` and its network as ONNX; or `game` and None."""
     if config["checkpoint"] is None:
-        own = dict(config["game"])
-        return make(own.pop("name"), **own), None
+        return make(**config["game"]), None
     from azcore.commands.export.onnx import positions  # these import torch, which takes seconds
     from azcore.networks.checkpoint import network_of
     from azcore.networks.onnx_export import difference_from_torch, onnx_of
@@ -173,13 +170,11 @@ def _runtime(folder: str | None) -> Path:
 
 
 def write_files(out: Path, name: str, content: Mapping[str, bytes], runtime: Path | None) -> None:
-    """Write the page, one game and the list of all games."""
     folder = out / "games" / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not (out / LIST).exists():
-        (out / LIST).write_text(
-            "[]"
-        )  # from here on it is a page, which a later export can complete
+        # From here on it is a page, which a later export can complete.
+        (out / LIST).write_text("[]")
     with TemporaryDirectory(prefix="new-", dir=out) as new:
         for file, data in content.items():
             Path(new, file).write_bytes(data)
