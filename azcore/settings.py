@@ -67,6 +67,9 @@ def build_group(
         group: the name of one of them.
         left_out: values for fields whose keys the group lacks in some commands.
         of_search: fields that the group `search` has, unless this one does.
+
+    Raises:
+        SettingError: as `build`.
     """
     values = config.get(group, {})
     require(isinstance(values, Mapping), group, "settings by name", values)

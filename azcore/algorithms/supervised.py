@@ -23,7 +23,11 @@ from azcore.settings import require
 
 
 class Supervised(Algorithm):
-    """Learns from given games, without self-play; holds out some of them to measure predictions."""
+    """Learns from given games, without self-play; holds out some of them to measure predictions.
+
+    Raises:
+        SettingError, GameFileError: the games cannot be used.
+    """
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)

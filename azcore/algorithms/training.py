@@ -72,6 +72,9 @@ class Training:
         weights: the initial weights; None: random ones.
         origin: the origin of the weights, which every checkpoint stores.
         beside: a folder of runs whose sizes it reuses where its settings leave them open.
+
+    Raises:
+        AzcoreError: a setting cannot be used.
     """
 
     def __init__(

@@ -78,7 +78,11 @@ LEFT_OUT: Mapping[str, Any] = {
 
 
 def arena_settings(config: Mapping[str, Any]) -> ArenaSettings:
-    """The group `arena`; the number of simulations is that of the search, unless it has its own."""
+    """The group `arena`; the number of simulations is that of the search, unless it has its own.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
     return build_group(ArenaSettings, config, "arena", LEFT_OUT, ["num_simulations"])
 
 

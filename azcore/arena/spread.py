@@ -129,7 +129,11 @@ def play_spread(
     progress: Callable[[int, int], None] | None = None,
     **plan: Unpack[MatchPlan],
 ) -> SpreadMatch:
-    """Play a match of contenders, see `play_in_parts`."""
+    """Play a match of contenders, see `play_in_parts`.
+
+    Raises:
+        AzcoreError: see `play_in_parts`.
+    """
     contenders = (first, second)
     here = tuple(
         replace(contender, weights=None if contender.weights is None else b"")

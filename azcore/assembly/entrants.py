@@ -95,6 +95,9 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
 
     Args:
         texts: as for `players_named`.
+
+    Raises:
+        SettingError, CheckpointError: as `players_named`.
     """
     entrants: list[Entrant] = []
     for text in texts:
@@ -155,7 +158,11 @@ def players_named(settings: MatchSettings, texts: Sequence[str]) -> list[Player]
 
 
 def players_of(settings: MatchSettings, entrants: Sequence[Entrant]) -> list[Player]:
-    """A player for each entrant, with a unique name."""
+    """A player for each entrant, with a unique name.
+
+    Raises:
+        SettingError, CheckpointError: as `players_named`.
+    """
     players: list[Player] = []
     for entrant in entrants:
         if isinstance(entrant, Saved):
@@ -236,7 +243,11 @@ def checkpoint_of(text: str) -> Path:
 
 
 def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Name, version and settings of the game of the first checkpoint; None if there is none."""
+    """Name, version and settings of the game of the first checkpoint; None if there is none.
+
+    Raises:
+        SettingError, CheckpointError: as `players_from`.
+    """
     for text in texts:
         if text.partition(":")[0] not in KINDS and not is_program(text, programs):
             path = checkpoints_of(split_search(text)[0])[0]

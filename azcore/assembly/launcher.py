@@ -23,6 +23,9 @@ def launcher_of(
     Args:
         backend: any but in this process.
         servers: that members on this machine use; closed with them.
+
+    Raises:
+        SettingError: the backend cannot provide them.
     """
     if backend.name == "process":
         return ProcessLauncher(members, environment, servers)

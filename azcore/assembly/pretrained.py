@@ -43,7 +43,11 @@ def shipped() -> dict[str, Path]:
 
 
 def stories() -> dict[str, Path]:
-    """The run directories of the shipped networks that have one, by name."""
+    """The run directories of the shipped networks that have one, by name.
+
+    Raises:
+        SettingError: as `shipped`.
+    """
     folders = {name: path.with_suffix("") for name, path in shipped().items()}
     return {name: folder for name, folder in folders.items() if folder.is_dir()}
 

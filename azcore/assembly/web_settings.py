@@ -60,6 +60,10 @@ class WebSettings(Checked, group="web"):
 
 
 def web_settings(config: Mapping[str, Any]) -> WebSettings:
-    """The group `web`; next to a run it has its own search, in command=web it uses `search`."""
+    """The group `web`; next to a run it has its own search, in command=web it uses `search`.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
     own = ("num_simulations", "leaves_per_tree")
     return build_group(WebSettings, config, "web", {"beside": False}, own)

@@ -196,6 +196,9 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
     A value that the run has already is not a change, so the command line that began a run resumes
     it with `resume=latest` added.
+
+    Raises:
+        SettingError: a change that a resumed run cannot make.
     """
     from azcore.storage.run_directory import find_run
 
@@ -218,7 +221,11 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
 
 def forked(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
-    """The settings of a fork: those of the continued run, with the changes of the command line."""
+    """The settings of a fork: those of the continued run, with the changes of the command line.
+
+    Raises:
+        SettingError: a change that a fork cannot make.
+    """
     from azcore.assembly.entrants import checkpoint_of
     from azcore.storage.run_directory import find_run
 
@@ -376,7 +383,11 @@ def _set(settings: dict[str, Any], key: str, value: Any) -> None:
 
 
 def choose_pretrained(config: DictConfig) -> None:
-    """Replace a bare `pretrained` by the name of the network that ships for the game."""
+    """Replace a bare `pretrained` by the name of the network that ships for the game.
+
+    Raises:
+        SettingError: none ships for the game.
+    """
     alone = "pretrained"
     wanted = [key for key in ("checkpoint", "init") if config.get(key) == alone]
     named = config.get("players")

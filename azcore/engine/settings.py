@@ -56,7 +56,11 @@ LEFT_OUT: Mapping[str, Any] = {
 
 
 def engine_settings(config: Mapping[str, Any]) -> EngineSettings:
-    """The group `engine`, completed from `search`."""
+    """The group `engine`, completed from `search`.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
     search = dict(config["search"])
     if search["num_simulations"] is None:  # the limit is in seconds
         search["num_simulations"] = LARGEST_WHOLE
@@ -65,7 +69,11 @@ def engine_settings(config: Mapping[str, Any]) -> EngineSettings:
 
 
 def thinking_search(config: Mapping[str, Any]) -> SearchSettings:
-    """How engines search: by PUCT, which can stop at any time, whatever self-play uses."""
+    """How engines search: by PUCT, which can stop at any time, whatever self-play uses.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
     search = {key: value for key, value in config["search"].items() if key != "gumbel"}
     # A tree that grows until a limit of the engine, whose settings have the leaves per batch.
     return search_settings(

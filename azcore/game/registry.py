@@ -110,7 +110,12 @@ def require_received(name: str, settings: Mapping[str, Any]) -> None:
 
 
 def unprepared(name: str, **settings: Setting) -> Game:
-    """As `make`, without slow work such as compiling, which waits until first use."""
+    """As `make`, without slow work such as compiling, which waits until first use.
+
+    Raises:
+        GameError: no such game, no such setting, or a value the game refuses.
+        FaultyGameError: the game's own code raises; the text says where.
+    """
     kind, module, place = _class_of(name)
     folder = folder_of(module)
     try:

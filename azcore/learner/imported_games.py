@@ -44,7 +44,11 @@ class SupervisedSettings(Checked, group="supervised"):
 
 
 def supervised_settings(config: Mapping[str, Any]) -> SupervisedSettings:
-    """The group `supervised`, which lacks `enabled` in commands that do not train."""
+    """The group `supervised`, which lacks `enabled` in commands that do not train.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
     return build_group(SupervisedSettings, config, "supervised", {"enabled": False})
 
 

@@ -76,6 +76,9 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
 
     Args:
         runs: each with its name on the page.
+
+    Raises:
+        SettingError: there are too few or too many.
     """
     if not FEWEST <= len(runs) <= MOST:
         raise SettingError(f"runs side by side must be {FEWEST} to {MOST}, got {len(runs)}")

@@ -206,7 +206,11 @@ class SearchSettings(Checked, group="search"):
 
 
 def search_settings(config: Mapping[str, Any]) -> SearchSettings:
-    """The settings of a search from the groups `search` and `puct`."""
+    """The settings of a search from the groups `search` and `puct`.
+
+    Raises:
+        SettingError: one of them cannot be used.
+    """
     search, puct = config["search"], config["puct"]
     for group in (search, puct):
         require(isinstance(group, Mapping), "search and puct", "settings by name", group)

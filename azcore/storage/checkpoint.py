@@ -131,6 +131,9 @@ def read_player(path: Path) -> dict[str, Any]:
 
     A command line reads the same file several times: for its game, and for its network. So the last
     two are cached while their files are unchanged.
+
+    Raises:
+        CheckpointError: as `read_checkpoint`.
     """
     try:
         found = path.stat()
