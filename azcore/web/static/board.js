@@ -24,6 +24,8 @@ export class Board {
     Object.assign(this, { element, choices, onAction, ask, picked: [], position: null, sure: null, cursor: null, isSent: false, sent: null, paths: {}, premove: null, sketch: new Sketch() })
     element.addEventListener('pointerdown', event => event.button === 2 ? this.#draw(event) : this.#press(event))
     element.addEventListener('contextmenu', event => event.preventDefault())
+    // A finger on a piece drags it and does not scroll.
+    element.addEventListener('touchmove', event => { if (this.isHeld) event.preventDefault() }, { passive: false })
     // A click does not focus the board, so that the arrow keys step through the game.
     element.addEventListener('mousedown', event => {
       event.preventDefault()
@@ -272,6 +274,7 @@ export class Board {
     this.dropped = false
     this.sketch.clear()
     if (!name || this.picked.length || !this.#canBeDragged(name)) return
+    this.isHeld = true
     const from = { x: event.clientX, y: event.clientY }
     let ghost = null
     const move = now => {
@@ -286,6 +289,7 @@ export class Board {
       ghost.setAttribute('transform', `translate(${(now.clientX - from.x) * scale} ${(now.clientY - from.y) * scale})`)
     }
     const stop = now => {
+      this.isHeld = false
       removeEventListener('pointermove', move)
       removeEventListener('pointerup', stop)
       removeEventListener('pointercancel', stop)
@@ -341,7 +345,6 @@ export class Board {
       target.classList.toggle('later', can && !this.position.mayMove)
       target.classList.toggle('picked', this.picked.includes(name) || this.sure === name)
       target.classList.toggle('premove', this.premove?.includes(name) ?? false)
-      target.classList.toggle('dragging', !this.picked.length && this.#canBeDragged(name))
       target.setAttribute('tabindex', name === this.cursor ? '0' : '-1')
       target.setAttribute('aria-disabled', String(!can))
       target.setAttribute('aria-pressed', String(this.picked.includes(name) || (this.premove?.includes(name) ?? false)))
