@@ -220,6 +220,7 @@ def test_a_server_that_is_silent_or_gone_is_told_of(page: Any, place: str) -> No
     held["silent"] = True
     began = time.monotonic()
     click(page, "C3")
+    page.hover('[data-click="E3"]')
     page.locator(".ghost .sent").wait_for(state="attached")  # seen before the server knows
     page.locator("#message", has_text="The server does not respond").wait_for()
     assert time.monotonic() - began < 3 + 2  # on a busy machine

@@ -154,6 +154,7 @@ export class Board {
 
   // The piece that a click would put down.
   #hover(name) {
+    if (this.isSent) return  // what was played stays
     this.ghost.replaceChildren()
     if (name === null || !this.position.mayMove || !this.position.loose?.put || this.picked.length || !this.#isDone(name)) return
     this.ghost.append(this.#loose(name))

@@ -1,7 +1,7 @@
 // The page that shows one search: its steps, tree, and nodes, and the settings to change.
 import { showFormula } from './formula.js'
 import { Connection, complain, positionHere } from './room.js'
-import { animate, tell as tellStory } from './story.js'
+import { KNOWN, animate, tell as tellStory } from './story.js'
 
 const $ = id => document.getElementById(id)
 const SVG = 'http://www.w3.org/2000/svg'
@@ -16,7 +16,7 @@ const capital = text => text.charAt(0).toUpperCase() + text.slice(1)
 const signed = value => (value > 0 ? '+' : '') + number(value)
 const ALPHAZERO = ['Silver et al. 2018, the search of AlphaZero', 'https://doi.org/10.1126/science.aar6404']
 const GUMBEL = ['Danihelka et al. 2022, planning with Gumbel', 'https://openreview.net/forum?id=bERaNdoegnO']
-// Names of the two terms of a score, by rule, with the colour of each and its paper.
+// Names of the two terms of a score, by rule, and its paper.
 const TERMS = {
   puct: { paper: ALPHAZERO, names: ['Q', 'U'] },
   considered: { paper: GUMBEL, names: ['g + log P', 'σ(Q)'] },
@@ -111,6 +111,7 @@ function showNode({ node }) {
     const head = document.createElement('th')
     head.scope = 'col'
     head.textContent = text
+    if (names.includes(text)) head.className = names[KNOWN[node.rule]] === text ? 'known' : 'curious'
     return head
   }))
   const body = $('edges').tBodies[0]

@@ -9,7 +9,7 @@ const LONGEST = 2400  // ms for the way down the tree, and as many for the way b
 const ASKING = 900    // ms
 const WIDE = 132, HIGH = 40  // of a node and the space around it
 // Which of the two terms of a score is the value so far; the other is curiosity.
-const KNOWN = { puct: 0, considered: 1, improved: 0 }
+export const KNOWN = { puct: 0, considered: 1, improved: 0 }
 
 // Scrolls the tree, and not the page, to a node at (x, y).
 function follow({ x, y }) {
