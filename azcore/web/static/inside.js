@@ -71,7 +71,7 @@ function show(message) {
   if (isNext && message.last) animate(message, label, judged)
 }
 
-function showStory({ last, at, isOwn, turns, hasNetwork }) {
+function showStory({ last, at, rule, isOwn, turns, hasNetwork }) {
   $('walk').hidden = !last
   if (!last) {
     const begun = hasNetwork ? 'The network has evaluated the root.' : 'There is no network: every position has value 0, and all moves have equal priors.'
@@ -81,7 +81,7 @@ function showStory({ last, at, isOwn, turns, hasNetwork }) {
   const way = last.steps.map(step => step.text).join(', ')
   const judge = last.over ? 'The game is over there; its result is' : isOwn ? 'Your value is' : hasNetwork ? 'The network evaluates the new position as' : 'Without a network the new position has the value'
   tellStory([
-    `From the root, simulation ${at} takes the move with the highest sum of value so far and curiosity: ${way}.`,
+    `From the root, simulation ${at} takes the move with the highest sum of value so far and curiosity: ${way}.${rule === 'gumbel' ? ' At this root, curiosity is the prior and luck.' : ''}`,
     `${judge} ${judged(last.value)} for ${last.seat}.`,
     'Each move on the way has one more visit. ' + (turns ? 'The backup adds the value to it, in the view of the player who chose it.'
       : 'The backup does not flip the sign: it adds the value of the first player to every move.'),

@@ -91,7 +91,7 @@ export async function animate({ last, tree, turns }, say, signed) {
   nodes.at(-1).classList.remove('asked')
   const carrier = svg.appendChild(document.createElementNS(SVG, 'g'))
   carrier.setAttribute('class', 'carrier')
-  carrier.innerHTML = '<rect x="-27" y="-11" width="54" height="22" rx="11"/><text text-anchor="middle" y="4.5"></text>'
+  carrier.innerHTML = '<rect x="-34" y="-11" width="68" height="22" rx="11"/><text text-anchor="middle" y="4.5"></text>'
   const at = node => { const { x, y } = placeOf(node); return `translate(${x + 56}px, ${y + 11}px)` }
   for (let i = nodes.length - 1; i >= 0; i--) {
     // The value of a move is in the view of the player who chose it; that of the root, of the player to move there.
