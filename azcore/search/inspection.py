@@ -78,6 +78,7 @@ class Step:
     before: tuple[int, float]  # N, W
     after: tuple[int, float]
     gain: float  # the value added to W: the leaf's, in the view of `player`
+    node: NodeView  # where it was chosen, before the simulation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +162,7 @@ class Stepper:
                     before=(old.visits, old.total),
                     after=(new.visits, new.total),
                     gain=leaf.value if before.player == leaf.player else -leaf.value,
+                    node=before,
                 )
             )
         return Simulation(

@@ -24,6 +24,7 @@ from azcore.web.view import Plain, ending
 RULES = ("puct", "gumbel")
 MOST_SIMULATIONS = 1000  # simulations of one search
 MOST_NODES = 36  # nodes of the drawn tree
+MOST_CHOICES = 3  # moves compared at each node of a simulation
 MOST_EDGES = 14  # listed edges of a node
 MOST_FOUND = 6  # actions listed in a result
 
@@ -249,6 +250,8 @@ class Inside:
                     "before": list(step.before),
                     "after": list(step.after),
                     "gain": step.gain,
+                    "rule": step.node.rule,
+                    "choices": self._choices(step.node),
                 }
                 for i, (text, step) in enumerate(zip(texts, simulation.path, strict=True))
             ],
@@ -256,6 +259,18 @@ class Inside:
             "seat": self._seat(actions),
             "over": simulation.is_terminal,
         }
+
+    def _choices(self, node: NodeView) -> list[Plain]:
+        """The moves with the highest scores that a simulation could take, the one taken first."""
+        state, text = self._state(node.path), self._game.action_to_notation
+        able = sorted(
+            (edge for edge in node.edges if edge.is_eligible or edge.is_next),
+            key=lambda edge: (not edge.is_next, -edge.score),
+        )
+        return [
+            {"text": text(state, edge.action), "terms": list(edge.terms)}
+            for edge in able[:MOST_CHOICES]
+        ]
 
     def _plain_node(self, node: NodeView, state: Any) -> Plain:
         game = self._game

@@ -220,6 +220,7 @@ def test_a_server_that_is_silent_or_gone_is_told_of(page: Any, place: str) -> No
     held["silent"] = True
     began = time.monotonic()
     click(page, "C3")
+    page.hover('[data-click="E3"]')
     page.locator(".ghost .sent").wait_for(state="attached")  # seen before the server knows
     page.locator("#message", has_text="The server does not respond").wait_for()
     assert time.monotonic() - began < 3 + 2  # on a busy machine
@@ -446,6 +447,180 @@ def test_inside_a_search_step_by_step(page: Any, place: str) -> None:
     assert "?for=pupil#" in page.url
     page.click("#back-to-game")
     assert moves(page, 2) == ["a1", "b2"]
+
+
+def test_a_simulation_is_told_in_three_steps_along_the_tree(page: Any, place: str) -> None:
+    page.goto(f"http://{place}/inside#player=search/tic_tac_toe&moves=a1+b2&people=01")
+    page.locator("#edges tbody tr").nth(6).wait_for()
+    page.evaluate("""() => {
+        window.told = []
+        const note = () => {
+            const now = document.querySelector('#story .now h2')?.textContent
+            if (now && now !== told.at(-1)) told.push(now)
+            window.carried = document.querySelector('.carrier text')?.textContent || window.carried
+        }
+        new MutationObserver(note).observe(document.querySelector('#inside'),
+            { subtree: true, childList: true, attributeFilter: ['class'] })
+    }""")
+    page.fill("#own-value", "-0.5")
+    page.click("#own button")
+    page.locator(".carrier").wait_for(state="attached")
+    page.locator(".carrier").wait_for(state="detached")
+    steps = ["1 Choose", "2 Ask the network", "3 Carry the answer back"]
+    assert page.evaluate("told") == steps
+    assert page.evaluate("carried") == "+0.500"  # for the player who chose the move
+    assert page.locator("#compared .choice .taken .terms i").count() == 2  # value so far, curiosity
+    page.emulate_media(reduced_motion="reduce")
+    page.click("#more")
+    page.locator("#story", has_text="simulation 2 takes").wait_for()
+    page.wait_for_timeout(100)
+    assert page.evaluate("told") == steps
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_the_formula_explains_its_symbols(page: Any, place: str) -> None:
+    page.goto(f"http://{place}/inside#player=search/tic_tac_toe&moves=a1+b2&people=01")
+    page.locator("#edges tbody tr").nth(6).wait_for()
+    assert page.locator("#formula mfrac msqrt").count() == 1
+    page.hover("#formula [data-symbol=P]")
+    assert "the network gives move a" in page.inner_text("#meaning")
+    page.focus("#formula [data-symbol=score]")
+    for symbol, says in (("Q", "the value so far"), ("U", "curiosity"), ("U", "curiosity")):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.dataset.symbol") == symbol
+        assert says in page.inner_text("#meaning")
+    page.select_option("#rule", "gumbel")
+    page.locator("#formula [data-symbol=sigma]").wait_for()
+    for symbol in page.locator("#formula .symbol").all():
+        symbol.focus()
+        assert "Point at" not in page.inner_text("#meaning")
+
+
+SEEN = """
+    window.moved = []
+    window.sounded = 0
+    const { animate } = Element.prototype, { start } = OscillatorNode.prototype
+    Element.prototype.animate = function (frames, how) {
+        moved.push(frames[0].transform ?? 'fades')
+        return animate.call(this, frames, how)
+    }
+    OscillatorNode.prototype.start = function (...at) { sounded++; return start.apply(this, at) }
+"""
+
+
+def test_pieces_move_as_they_are_played_and_stepped_through(page: Any, place: str) -> None:
+    page.add_init_script(SEEN)
+    page.goto(f"http://{place}/#player=search/chess&moves=e2e4+d7d5&people=01")
+    moves(page, 2)
+    assert page.evaluate("moved") == []
+    click(page, "e4", "d5")
+    assert page.evaluate("moved[0]") == "translate(100px, 100px)"  # as one clicks
+    moves(page, 3)
+    assert page.evaluate("moved.filter(how => how === 'fades').length") == 1  # the captured pawn
+    page.evaluate("moved.length = 0")
+    page.keyboard.press("ArrowLeft")
+    page.locator("#moves li:nth-child(2) [aria-current]").wait_for()
+    assert "translate(-100px, -100px)" in page.evaluate("moved")
+    page.evaluate("moved.length = 0")
+    page.emulate_media(reduced_motion="reduce")
+    page.keyboard.press("ArrowRight")
+    page.locator("#moves [aria-current]", has_text="exd5").wait_for()
+    click(page, "d8", "d5")
+    moves(page, 4)
+    assert page.evaluate("moved") == []
+
+
+def test_arrows_and_circles_by_the_right_button(page: Any, place: str) -> None:
+    begin(page, place, "search/go", "01")
+    page.click('[data-click="C3"]', button="right")
+    page.hover('[data-click="E5"]')
+    page.mouse.down(button="right")
+    page.hover('[data-click="G7"]')
+    page.mouse.up(button="right")
+    assert page.locator(".sketch circle").count() == 1
+    assert page.locator(".sketch .head").count() == 1
+    page.keyboard.press("f")
+    page.locator('[data-click="A1"][y^="4"]').wait_for(state="attached")
+    assert page.locator(".sketch > *").count() == 2
+    page.click('[data-click="C3"]', button="right")  # the same again
+    assert page.locator(".sketch > *").count() == 1
+    click(page, "E5")
+    moves(page, 1)
+    assert page.locator(".sketch > *").count() == 0
+
+
+def test_sounds_are_off_until_turned_on_and_remembered(page: Any, place: str) -> None:
+    page.add_init_script(SEEN)
+    begin(page, place, "search/tic_tac_toe", "01")
+    click(page, "a1")
+    moves(page, 1)
+    assert page.evaluate("sounded") == 0
+    page.check("#sounds")
+    page.reload()
+    page.wait_for_selector('[data-click="b2"].can')
+    assert page.is_checked("#sounds")
+    click(page, "b2")
+    moves(page, 2)
+    assert page.evaluate("sounded") > 0
+
+
+def test_a_move_entered_while_the_engine_thinks_is_played_after_its_answer(
+    page: Any, place: str
+) -> None:
+    held: dict[str, Any] = {"ply": 2, "answers": []}
+
+    def between(socket: Any) -> None:
+        server = socket.connect_to_server()
+        held["release"] = lambda: [socket.send(answer) for answer in held["answers"]]
+
+        def hear(answer: str) -> None:
+            if f'"ply":{held["ply"]},' in answer.replace(" ", "")[:200_000]:
+                held["answers"].append(answer)
+            else:
+                socket.send(answer)
+
+        server.on_message(hear)
+
+    page.route_web_socket("**/room", between)
+    page.goto(f"http://{place}/#player=search/chess&people=0&strength=1")
+    click(page, "g1", "f3")
+    page.locator('[data-click="d2"].later').wait_for()
+    click(page, "d2", "d3")
+    assert page.locator(".target.premove").count() == 2
+    page.keyboard.press("Escape")
+    assert page.locator(".target.premove").count() == 0
+    click(page, "d2", "d3")
+    page.click('[data-click="g1"]', button="right", force=True)  # where nothing can be played
+    assert page.locator(".target.premove").count() == 0
+    assert page.locator(".sketch > *").count() == 0
+    click(page, "e2", "e3")
+    held["ply"] = 4
+    held["release"]()
+    assert [moves(page, 3)[ply] for ply in (0, 2)] == ["Nf3", "e3"]
+
+
+def test_a_finger_drags_a_piece_and_taps_a_large_place_once(page: Any, place: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 860})
+    page.goto(f"http://{place}/#player=search/chess&people=01")
+    page.wait_for_selector('[data-click="e2"].can')
+    finger = page.context.new_cdp_session(page)
+    finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+
+    def touch(kind: str, *names: str) -> None:
+        boxes = [page.locator(f'[data-click="{name}"]').bounding_box() for name in names]
+        points = [{"x": box["x"] + 15, "y": box["y"] + 15} for box in boxes]
+        finger.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+
+    touch("Start", "e2")
+    for name in ("e3", "e4"):
+        touch("Move", name)
+    touch("End")
+    assert moves(page, 1) == ["e4"]
+    page.goto(f"http://{place}/#player=search/tic_tac_toe&people=01")
+    page.wait_for_selector('[data-click="b2"].can')
+    touch("Start", "b2")
+    touch("End")
+    assert moves(page, 1) == ["b2"]
 
 
 def test_a_plugin_by_clicks(page: Any, place: str) -> None:

@@ -83,6 +83,10 @@ def test_the_numbers_are_those_of_the_search(place: str) -> None:
                 step["after"][1] == pytest.approx(step["before"][1] + step["gain"])
                 for step in steps
             )
+            for step in steps:  # it takes the highest score
+                scores = [sum(choice["terms"]) for choice in step["choices"]]
+                assert scores == sorted(scores, reverse=True)
+                assert step["choices"][0]["text"] == step["text"]
             assert shown["node"]["visits"] == at + 1
             for edge in shown["node"]["edges"]:  # the next choice keeps its share
                 if edge["next"] and edge["n"]:

@@ -1,7 +1,12 @@
 // The board: shows the picture that the server drew, and turns clicks into actions.
 // An action is a path of clicks (see azcore/game/board.py); no path is a prefix of another.
 
+import { animate, compare, glide, isStill, piecesOf } from './motion.js'
+import { Sketch } from './sketch.js'
+import { sound } from './sounds.js'
+
 const SVG = 'http://www.w3.org/2000/svg'
+const FINGER = 44  // pixels across a place that a finger hits reliably
 const isFinger = () => matchMedia('(hover: none)').matches
 
 function make(name, attributes = {}) {
@@ -16,8 +21,11 @@ export class Board {
   // onAction(action) is called for each action, and returns whether it was sent;
   // ask(answers, words, box) shows a choice at a box of the screen, and resolves to the answer.
   constructor(element, choices, onAction, ask) {
-    Object.assign(this, { element, choices, onAction, ask, picked: [], position: null, sure: null, cursor: null, isSent: false })
-    element.addEventListener('pointerdown', event => this.#press(event))
+    Object.assign(this, { element, choices, onAction, ask, picked: [], position: null, sure: null, cursor: null, isSent: false, sent: null, paths: {}, premove: null, sketch: new Sketch() })
+    element.addEventListener('pointerdown', event => event.button === 2 ? this.#draw(event) : this.#press(event))
+    element.addEventListener('contextmenu', event => event.preventDefault())
+    // A finger on a piece drags it and does not scroll.
+    element.addEventListener('touchmove', event => { if (this.isHeld) event.preventDefault() }, { passive: false })
     // A click does not focus the board, so that the arrow keys step through the game.
     element.addEventListener('mousedown', event => {
       event.preventDefault()
@@ -27,11 +35,21 @@ export class Board {
   }
 
   show(position) {
+    const before = this.position, isSame = this.#isAt(position)
+    // The engine has answered: a selection made meanwhile stays.
+    const isAnswer = before && this.#isWaiting() && position.mayMove && position.ply === before.ply + 1
     // An update of the same position keeps the selection.
-    if (!this.#isAt(position)) { this.picked = []; this.sure = null }
+    if (!isSame && !isAnswer) { this.picked = []; this.sure = null }
+    if (!isSame) this.sketch.clear()
+    const premove = isAnswer ? this.premove : null
+    if (!isSame) this.premove = null
     const hadFocus = this.element.contains(document.activeElement)
+    const seen = before && !isSame ? piecesOf(this.svg) : null
+    const own = this.isSent ? this.sent : null
     this.position = position
     this.isSent = false
+    this.sent = null
+    this.paths = position.mayMove ? position.paths : this.#isWaiting() ? this.#imagined() : {}
     if (!this.#open().length) { this.picked = []; this.sure = null }
     this.element.innerHTML = position.svg
     this.svg = this.element.querySelector('svg')
@@ -42,7 +60,10 @@ export class Board {
     this.marks = this.svg.appendChild(make('g'))
     this.layers = this.svg.querySelector('.az-layers') ?? this.svg.appendChild(make('g', { class: 'az-layers' }))
     this.line = this.svg.appendChild(make('g', { class: 'line-layer' }))
+    this.gone = this.svg.appendChild(make('g', { class: 'gone' }))
     this.ghost = this.svg.appendChild(make('g', { class: 'ghost' }))
+    this.later = this.svg.appendChild(make('g', { class: 'ghost' }))
+    this.sketch.putOn(this.svg, place => this.#centre(place))
     this.targets = this.svg.appendChild(make('g'))
     for (const [name, [x, y, width, height]] of Object.entries(position.targets)) {
       const target = make('rect', { x, y, width, height, class: 'target', role: 'button' })
@@ -56,6 +77,46 @@ export class Board {
     if (!(this.cursor in position.targets)) this.cursor = Object.keys(position.targets)[0] ?? null
     this.#refresh()
     if (hadFocus) this.#target(this.cursor)?.focus()
+    if (seen && Math.abs(position.ply - before.ply) === 1) this.#move(seen, before, own)
+    if (premove && this.#open().some(([, path]) => premove.every((click, i) => path[i] === click)))
+      for (const click of premove) this.click(click)
+  }
+
+  // Shows how the pieces came to where they are.
+  #move(seen, before, own) {
+    const after = piecesOf(this.svg), goesOn = this.position.ply > before.ply
+    const changes = compare(seen, after, this.#areMoved(before) || this.#areMoved(this.position))
+    animate(changes, after, own, this.gone)
+    if (!goesOn) return
+    if (this.position.over) sound('end')
+    else if (!own) sound(changes.gone.length ? 'take' : 'move')
+  }
+
+  // Whether pieces of this game move, and are not only put down.
+  #areMoved({ paths, own }) { return Object.values(paths).some(path => path.length > 1 && own.includes(path[0])) }
+
+  // -- premoves: a move that is entered while the engine thinks, and played after its answer ------
+
+  #isWaiting() { return this.position.engine === true && this.position.people.length === 1 && !this.position.over }
+
+  // What the visitor might do after the engine's move: with any own piece to any place, or on any empty place.
+  #imagined() {
+    const { targets, words, own } = this.position
+    const places = Object.keys(targets).filter(name => !name.startsWith('*'))
+    const paths = !this.#areMoved(this.position) ? places.filter(place => !(place in words)).map(place => [place])
+      : places.filter(place => place in words && !own.includes(place)).flatMap(from => places.filter(to => to !== from).map(to => [from, to]))
+    return { ...paths }
+  }
+
+  #draw(event) {
+    const from = event.target.dataset?.click
+    const wasSet = this.premove || this.picked.length
+    this.putBack()
+    if (!from || from.startsWith('*') || wasSet) return
+    addEventListener('pointerup', now => {
+      const to = document.elementFromPoint(now.clientX, now.clientY)?.dataset?.click
+      if (to in this.position.targets && from in this.position.targets && !to.startsWith('*')) this.sketch.toggle(from, to)
+    }, { once: true })
   }
 
   // Remove what was drawn before the server confirmed it.
@@ -93,35 +154,42 @@ export class Board {
 
   // The piece that a click would put down.
   #hover(name) {
+    if (this.isSent) return  // what was played stays
     this.ghost.replaceChildren()
-    if (name === null || !this.position.loose?.put || this.picked.length || !this.#isDone(name)) return
+    if (name === null || !this.position.mayMove || !this.position.loose?.put || this.picked.length || !this.#isDone(name)) return
     this.ghost.append(this.#loose(name))
   }
 
-  #loose(name) {
+  #centre(name) {
     const [x, y, width, height] = this.position.targets[name]
-    return make('use', { href: `#${this.position.loose.put}`, x: x + width / 2, y: y + height / 2 })
+    return [x + width / 2, y + height / 2]
+  }
+
+  #loose(name) {
+    const [x, y] = this.#centre(name)
+    return make('use', { href: `#${this.position.loose.put}`, x, y })
   }
 
   // Show an action at once, before the server has drawn it.
   #foresee(path) {
     const places = path.filter(click => click in this.position.targets)
+    const end = places[Math.min(places.length - 1, 1)]
     this.ghost.replaceChildren()
+    this.sent = end === undefined ? null : { at: this.#centre(end).join(), moving: null }
+    sound(places.length > 1 && end in this.position.words ? 'take' : 'move')
     if (path.length === 1 && places.length && this.position.loose?.put) {
       const piece = this.#loose(path[0])
       piece.classList.add('sent')
       this.ghost.append(piece)
     } else if (places.length > 1) {
       const [x0, y0, x1, y1] = places.slice(0, 2).flatMap(place => this.position.targets[place].slice(0, 2))
-      const pieces = this.#drawnAt(places[0])
+      const pieces = this.#drawnAt(places[0]), copies = this.#copies(places[0], x1 - x0, y1 - y0)
       if (!places[0].startsWith('*')) for (const piece of pieces) piece.style.visibility = 'hidden'
       for (const taken of this.#drawnAt(places[1])) taken.style.visibility = 'hidden'
-      for (const piece of pieces) {
-        const moved = piece.cloneNode()
+      for (const moved of copies) {
         moved.setAttribute('class', 'sent')
-        moved.style.visibility = ''
-        moved.setAttribute('transform', `translate(${x1 - x0} ${y1 - y0})`)
         this.ghost.append(moved)
+        if (!this.isCarried && !isStill()) this.sent.moving = glide(moved, [x0 - x1, y0 - y1])
       }
     }
   }
@@ -134,7 +202,7 @@ export class Board {
     this.layers.style.visibility = this.line.childElementCount || this.picked.length ? 'hidden' : ''
   }
 
-  putBack() { this.picked = []; this.sure = null; this.#refresh() }
+  putBack() { this.picked = []; this.sure = this.premove = null; this.#refresh() }
 
   #isAt(position) {
     return this.position?.ply === position.ply && this.position.text === position.text
@@ -142,9 +210,9 @@ export class Board {
 
   // The paths that begin with the current selection, as [action, path].
   #open(extra = []) {
-    if (!this.position.mayMove || this.isSent) return []
+    if (this.isSent) return []
     const begun = [...this.picked, ...extra]
-    return Object.entries(this.position.paths).filter(([, path]) => begun.every((click, i) => path[i] === click))
+    return Object.entries(this.paths).filter(([, path]) => begun.every((click, i) => path[i] === click))
   }
 
   #next() { return new Set(this.#open().map(([, path]) => path[this.picked.length])) }
@@ -152,7 +220,8 @@ export class Board {
   #clicked(name, event) {
     if (this.dropped) { this.dropped = false; return }
     const finger = event.pointerType === 'touch' || isFinger()
-    if (finger && this.#isDone(name) && this.sure !== name && this.picked.length === 0) {
+    const isSmall = event.currentTarget.getBoundingClientRect().width < FINGER
+    if (finger && isSmall && this.#isDone(name) && this.sure !== name && this.picked.length === 0) {
       this.sure = name          // a fat finger: the second tap on the same place makes the action
       this.#refresh()
       return
@@ -166,6 +235,7 @@ export class Board {
   }
 
   async click(name) {
+    this.premove = null
     if (!this.#next().has(name)) {
       const again = this.picked.length === 1 && this.picked[0] === name
       this.picked = []
@@ -188,9 +258,11 @@ export class Board {
   }
 
   #act(action) {
-    const path = this.position.paths[action]
+    const path = this.paths[action]
     this.picked = []
+    if (!this.position.mayMove) this.premove = path
     this.#refresh()
+    if (this.premove) return
     if (!this.onAction(Number(action))) return
     this.#foresee(path)
     this.isSent = true
@@ -199,10 +271,11 @@ export class Board {
 
   #press(event) {
     const name = event.target.dataset?.click
-    if (event.button !== 0 || event.pointerType === 'touch' || !name || this.picked.length) return
-    const isPiece = name.startsWith('*') || this.position.own.includes(name)
-    const goesOn = this.#open([name]).some(([, path]) => path.length > 1 && path[1] in this.position.targets)
-    if (!isPiece || !goesOn) return
+    if (event.button !== 0) return
+    this.dropped = false
+    this.sketch.clear()
+    if (!name || this.picked.length || !this.#canBeDragged(name)) return
+    this.isHeld = true
     const from = { x: event.clientX, y: event.clientY }
     let ghost = null
     const move = now => {
@@ -212,10 +285,12 @@ export class Board {
         this.#refresh()
         ghost = this.#ghost(name)
       }
+      if (!ghost.isConnected) this.svg.append(ghost)  // the engine has answered meanwhile
       const scale = this.svg.viewBox.baseVal.width / this.svg.getBoundingClientRect().width
       ghost.setAttribute('transform', `translate(${(now.clientX - from.x) * scale} ${(now.clientY - from.y) * scale})`)
     }
     const stop = now => {
+      this.isHeld = false
       removeEventListener('pointermove', move)
       removeEventListener('pointerup', stop)
       removeEventListener('pointercancel', stop)
@@ -223,12 +298,19 @@ export class Board {
       ghost.remove()
       const over = document.elementFromPoint(now.clientX, now.clientY)?.dataset?.click
       this.dropped = over === name       // the click that follows on the same place is no click
+      this.isCarried = true
       if (over && over !== name && this.#next().has(over)) this.click(over)
       else this.putBack()
+      this.isCarried = false
     }
     addEventListener('pointermove', move)
     addEventListener('pointerup', stop)
     addEventListener('pointercancel', stop)
+  }
+
+  #canBeDragged(name) {
+    const isPiece = name.startsWith('*') || name in this.position.words
+    return isPiece && this.#open([name]).some(([, path]) => path.length > 1 && path[1] in this.position.targets)
   }
 
   // A copy of the dragged piece: every element drawn at its place.
@@ -236,6 +318,16 @@ export class Board {
     const ghost = make('g', { class: 'dragged' })
     ghost.append(...this.#drawnAt(name).map(piece => piece.cloneNode()))
     return this.svg.appendChild(ghost)
+  }
+
+  // Copies of what is drawn at a place, at another.
+  #copies(name, dx, dy) {
+    return this.#drawnAt(name).map(piece => {
+      const copy = piece.cloneNode()
+      copy.setAttribute('x', piece.x.baseVal.value + dx)
+      copy.setAttribute('y', piece.y.baseVal.value + dy)
+      return copy
+    })
   }
 
   #drawnAt(name) {
@@ -250,17 +342,23 @@ export class Board {
     for (const target of this.targets.children) {
       const name = target.dataset.click
       const can = next.has(name) || (this.picked.length > 0 && this.picked[0] === name)
-      target.classList.toggle('can', can)
+      target.classList.toggle('can', can && this.position.mayMove)
+      target.classList.toggle('later', can && !this.position.mayMove)
       target.classList.toggle('picked', this.picked.includes(name) || this.sure === name)
+      target.classList.toggle('premove', this.premove?.includes(name) ?? false)
       target.setAttribute('tabindex', name === this.cursor ? '0' : '-1')
       target.setAttribute('aria-disabled', String(!can))
-      target.setAttribute('aria-pressed', String(this.picked.includes(name)))
+      target.setAttribute('aria-pressed', String(this.picked.includes(name) || (this.premove?.includes(name) ?? false)))
       target.setAttribute('aria-label', name.startsWith('*') ? `piece in hand ${name.slice(1)}` : `${name}, ${this.position.words[name] ?? 'empty'}`)
-      if (this.picked.length && next.has(name)) {
-        const [x, y, width, height] = this.position.targets[name]
-        const taken = this.svg.querySelector(`[data-where="${CSS.escape(name)}"]`)
-        this.marks.append(make('circle', { cx: x + width / 2, cy: y + height / 2, r: taken ? 42 : 15, class: taken ? 'dot ring' : 'dot' }))
+      if (this.picked.length && next.has(name) && this.position.mayMove) {
+        const [cx, cy] = this.#centre(name), taken = name in this.position.words
+        this.marks.append(make('circle', { cx, cy, r: taken ? 42 : 15, class: taken ? 'dot ring' : 'dot' }))
       }
+    }
+    this.later.replaceChildren()
+    if (this.premove?.length > 1) {
+      const [[x0, y0], [x1, y1]] = this.premove.map(place => this.#centre(place))
+      this.later.append(...this.#copies(this.premove[0], x1 - x0, y1 - y0))
     }
     this.#showLayers()
     this.#offer(next)

@@ -1,5 +1,7 @@
 // The page that shows one search: its steps, tree, and nodes, and the settings to change.
+import { showFormula } from './formula.js'
 import { Connection, complain, positionHere } from './room.js'
+import { KNOWN, animate, tell as tellStory } from './story.js'
 
 const $ = id => document.getElementById(id)
 const SVG = 'http://www.w3.org/2000/svg'
@@ -14,11 +16,11 @@ const capital = text => text.charAt(0).toUpperCase() + text.slice(1)
 const signed = value => (value > 0 ? '+' : '') + number(value)
 const ALPHAZERO = ['Silver et al. 2018, the search of AlphaZero', 'https://doi.org/10.1126/science.aar6404']
 const GUMBEL = ['Danihelka et al. 2022, planning with Gumbel', 'https://openreview.net/forum?id=bERaNdoegnO']
-// Names of the two terms of a score, by rule, with the formula and its paper.
+// Names of the two terms of a score, by rule, and its paper.
 const TERMS = {
-  puct: { paper: ALPHAZERO, names: ['Q', 'U'], formula: 'score(a) = Q(a) + U(a),  U(a) = C · P(a) · √N / (1 + N(a))' },
-  considered: { paper: GUMBEL, names: ['g + log P', 'σ(Q)'], formula: 'score(a) = g(a) + log P(a) + σ(Q(a)), among the moves of this round (sequential halving)' },
-  improved: { paper: GUMBEL, names: ['π′', '−N(a)/N'], formula: 'score(a) = π′(a) − N(a) / (1 + ΣN)' },
+  puct: { paper: ALPHAZERO, names: ['Q', 'U'] },
+  considered: { paper: GUMBEL, names: ['g + log P', 'σ(Q)'] },
+  improved: { paper: GUMBEL, names: ['π′', '−N(a)/N'] },
 }
 
 let room = null
@@ -52,6 +54,7 @@ function cells(row, texts) { for (const text of texts) row.insertCell().textCont
 
 function show(message) {
   complain('')
+  const isNext = shown && message.at === shown.at + 1
   shown = message
   $('game-title').textContent = message.title
   options($('rule'), message.rules.map(rule => [rule, RULES[rule]]), message.rule)
@@ -65,24 +68,29 @@ function show(message) {
   showNode(message)
   showTree(message)
   showRivals(message)
+  if (isNext && message.last) animate(message, label, judged)
 }
 
-function showStory({ last, at, isOwn, turns, hasNetwork }) {
+function showStory({ last, at, rule, isOwn, turns, hasNetwork }) {
   $('walk').hidden = !last
   if (!last) {
-    $('story').textContent = `${hasNetwork ? 'The network has evaluated the root.' : 'There is no network: every position has value 0, and all moves have equal priors.'} No simulation has run yet.`
+    const begun = hasNetwork ? 'The network has evaluated the root.' : 'There is no network: every position has value 0, and all moves have equal priors.'
+    tellStory(['No simulation has run yet.', begun, ''], [])
     return
   }
   const way = last.steps.map(step => step.text).join(', ')
-  const judge = last.over ? 'The game is over there; its result is' : isOwn ? 'Your value is' : hasNetwork ? 'The network evaluates it as' : 'Without a network its value is'
-  $('story').textContent = `Simulation ${at}: select ${way}. ${judge} ${judged(last.value)} for ${last.seat} there. ` +
-    (turns ? 'The backup adds that value to each move, in the view of the player who chose it.'
-      : 'The backup does not flip the sign: it adds the value of the first player to every move.')
+  const judge = last.over ? 'The game is over there; its result is' : isOwn ? 'Your value is' : hasNetwork ? 'The network evaluates the new position as' : 'Without a network the new position has the value'
+  tellStory([
+    `From the root, simulation ${at} takes the move with the highest sum of value so far and curiosity: ${way}.${rule === 'gumbel' ? ' At this root, curiosity is the prior and luck.' : ''}`,
+    `${judge} ${judged(last.value)} for ${last.seat}.`,
+    'Each move on the way has one more visit. ' + (turns ? 'The backup adds the value to it, in the view of the player who chose it.'
+      : 'The backup does not flip the sign: it adds the value of the first player to every move.'),
+  ], last.steps)
   const body = $('walk').tBodies[0]
   body.replaceChildren()
   for (const step of [...last.steps].reverse()) {
     const row = body.insertRow()
-    cells(row, [step.text, step.seat, step.before[0], step.after[0], number(step.before[1]), number(step.after[1]), signed(step.gain)])
+    cells(row, [step.text, step.seat, `${step.before[0]} → ${step.after[0]}`, `${number(step.before[1])} → ${number(step.after[1])}`, signed(step.gain)])
   }
 }
 
@@ -92,9 +100,9 @@ function showNode({ node }) {
   const judge = node.over ? `Over: ${node.over}.` : `${capital(node.seat)} to move. ${shown.hasNetwork ? 'The network evaluates it as' : 'Without a network its value is'} ${judged(node.value)}; ` +
     (node.visits > 1 ? `the mean of all ${node.visits} values below is ${judged(node.mean)}.` : 'no simulation has passed through it.')
   $('said').textContent = judge
-  const { paper, names, formula } = TERMS[node.rule]
+  const { paper, names } = TERMS[node.rule]
   const chosen = node.edges.find(edge => edge.next)
-  $('formula').textContent = node.over ? '' : formula
+  showFormula($('formula'), $('meaning'), node.over ? null : node.rule)
   ;[$('paper').textContent, $('paper').href] = paper
   $('filled').textContent = !chosen ? '' : node.rule === 'puct'
     ? `${chosen.text}: ${number(chosen.terms[0])} + ${number(node.rate)} · ${number(chosen.p)} · √${node.under} / (1 + ${chosen.n}) = ${number(chosen.score)}, the highest`
@@ -103,6 +111,7 @@ function showNode({ node }) {
     const head = document.createElement('th')
     head.scope = 'col'
     head.textContent = text
+    if (names.includes(text)) head.className = names[KNOWN[node.rule]] === text ? 'known' : 'curious'
     return head
   }))
   const body = $('edges').tBodies[0]
@@ -160,6 +169,8 @@ function shape(parent, name, attributes, text) {
   return parent.appendChild(made)
 }
 
+const label = (n, q) => isForPupils() ? n : `${n}  ${number(q, 2)}`
+
 function showTree({ tree, node: here, of }) {
   const svg = document.createElementNS(SVG, 'svg')
   let line = 0, deepest = 0
@@ -188,7 +199,7 @@ function showTree({ tree, node: here, of }) {
     shape(group, 'rect', { class: 'frame', width: BOX[0], height: BOX[1], rx: 5 })
     shape(group, 'rect', { class: 'fill', width: BOX[0] * node.n / Math.max(1, tree.n), height: BOX[1], rx: 5 })
     shape(group, 'text', { x: 6, y: 15, 'font-weight': 650 }, name + (node.over ? ' ∎' : ''))
-    shape(group, 'text', { x: BOX[0] - 5, y: 15, 'text-anchor': 'end', class: 'soft' }, isForPupils() ? node.n : `${node.n}  ${number(node.q, 2)}`)
+    shape(group, 'text', { x: BOX[0] - 5, y: 15, 'text-anchor': 'end', class: 'soft' }, label(node.n, node.q))
     if (node.hidden && !node.below.length) shape(svg, 'text', { x: x + BOX[0] + 4, y: y + 19, class: 'soft' }, '…')
     const look = () => tell({ do: 'look', path: node.path })
     group.addEventListener('click', look)
@@ -202,6 +213,7 @@ function showTree({ tree, node: here, of }) {
   const leaf = nodes.filter(({ node }) => node.lit).at(-1)  // nodes are sorted by depth
   const isSeen = leaf.y >= host.scrollTop && leaf.y + HIGH <= host.scrollTop + host.clientHeight
   if (!isSeen) host.scrollTop = leaf.y - host.clientHeight / 2
+  if (leaf.x < host.scrollLeft || leaf.x + WIDE > host.scrollLeft + host.clientWidth) host.scrollLeft = leaf.x + WIDE - host.clientWidth
 }
 
 // -- controls ------------------------------------------------------------------------------------

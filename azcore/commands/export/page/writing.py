@@ -37,7 +37,13 @@ from azcore.web.players import describe_game, title_of_game
 
 SERVED = Path(str(files("azcore.web"))) / "static"
 PAGE = Path(__file__).with_name("static")
-SHARED = ("board.js", "page.css")  # that the page with a server also has
+SHARED = (
+    "board.js",
+    "motion.js",
+    "sketch.js",
+    "sounds.js",
+    "page.css",
+)  # that the page with a server also has
 RUNTIME = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
 LIST = "games.json"
 POSITIONS = 2000  # to learn from, and as many to compare
