@@ -21,7 +21,14 @@ from azcore.game.facts import (
     Symmetry,
 )
 from azcore.game.knowledge import Book, Solved, Tablebase
-from azcore.game.transcript import Branch, GameText, MainLine, Transcript, TranscriptFormat, result_of
+from azcore.game.transcript import (
+    Branch,
+    GameText,
+    MainLine,
+    Transcript,
+    TranscriptFormat,
+    result_of,
+)
 
 __all__ = [
     "Board",

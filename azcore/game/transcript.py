@@ -227,6 +227,8 @@ class MainLine:
         is_full = len(self._variations) >= MOST_IN_VARIATIONS
         if is_full:
             self._report_full()
+        elif ply is None or ply < 0:
+            self._report_unplayed()
         if ply is None or ply < 0 or is_full:
             self._paths.append(_Path(here.actions, here.states, is_broken=True))
             return
@@ -237,6 +239,9 @@ class MainLine:
     def rejoin(self) -> None:
         """End the variation: the next move belongs to the line that it left."""
         self._paths.pop()
+
+    def _report_unplayed(self) -> None:
+        self.left_out.add("a part of a variation that cannot be played")
 
     def _report_full(self) -> None:
         self.left_out.add(f"more than {MOST_IN_VARIATIONS:,} moves in variations")
@@ -293,8 +298,7 @@ class MainLine:
         """Play no more moves of the line, because of a fault."""
         path = self._paths[-1]
         if len(self._paths) > 1:
-            if not path.is_broken:
-                self.left_out.add("a part of a variation that cannot be played")
+            self._report_unplayed()
         elif self.fault is None:
             self.fault = TranscriptError(f"{self.game.name}: {why}", reason)
         path.is_broken = True

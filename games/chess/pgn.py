@@ -347,7 +347,7 @@ def _play(line: MainLine, movetext: str) -> str | None:
         part = found[0]
         in_variation = len(boards) > 1
         if part == "(":
-            line.branch(line.ply - 1)  # another move than the last
+            line.branch(None if line.is_broken else line.ply - 1)  # instead of the last move
             boards.append(None)
         elif part == ")":
             if in_variation:

@@ -122,7 +122,7 @@ def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
 
 
 def write_sgf(game: Go, transcript: Transcript) -> str:
-    """A game as SGF: SZ, KM, RU as text, names, headers, set-up stones, comments, variations, result.
+    """A game as SGF: SZ, KM, RU as text, names, set-up stones, comments, variations and result.
 
     A finished game without a result gets its score; an unfinished one gets no RE.
 
@@ -352,8 +352,10 @@ def _main_line(
     for number, node in enumerate(nodes):
         _play_node(line, game.board_size, size, node, number, has_begun=number > first)
         plies.append(None if line.is_broken else line.ply)
+    # The nodes before another first move must hold all of the start.
+    least = first + bool(nodes[first:] and {"AB", "AW", "AE"} & set(nodes[first]))
     for shared, rest in others:
-        line.branch(plies[shared - 1] if shared > first else None)
+        line.branch(plies[shared - 1] if shared >= least else None)
         del plies[shared:]
         for number, node in enumerate(rest, shared):
             if not line.is_broken:

@@ -187,7 +187,7 @@ def test_nothing_of_a_game_is_lost(page: Any, place: str) -> None:
     click(page, "A1")  # another game
     page.locator("#moves li").nth(1).wait_for(state="detached")
     assert moves(page, 1) == ["A1"]
-    page.click("text=Restore them")
+    page.keyboard.press("ArrowUp")  # the game is the line above
     assert moves(page, 5)[-1] == "E3"
 
 
@@ -518,3 +518,67 @@ def test_a_game_pasted_as_sgf(page: Any, place: str) -> None:
     with page.expect_download() as waiting:
         page.get_by_text("Save as SGF").click()
     assert ";B[ee];W[cc];B[gg]" in Path(waiting.value.path()).read_text().replace("\n", "")
+
+
+VARIED = "(;GM[1]FF[4]SZ[9]KM[7.5];B[ee];W[cc](;B[gg];W[gc])(;B[cg](;W[ge])(;W[eg];B[ec])))"
+
+
+@ON_A_PHONE_TOO
+def test_variations_are_kept_drawn_and_saved(page: Any, place: str) -> None:
+    """Another move in the past adds a line; one goes from line to line by mouse and by keys."""
+    begin(page, place, "search/go", "01")
+    for number, point in enumerate(("E5", "C7", "G3"), 1):
+        click(page, point)
+        moves(page, number)
+    assert not page.is_visible("#tree")
+    page.keyboard.press("ArrowLeft")
+    page.locator("#moves [aria-current]", has_text="C7").wait_for()
+    click(page, "C3")
+    page.locator("#moves [aria-current]", has_text="C3").wait_for()
+    assert moves(page, 3) == ["E5", "C7", "C3"]
+    click(page, "G5")
+    moves(page, 4)
+    assert page.is_hidden("#message")  # nothing was lost
+    nodes = page.locator("#tree .node")
+    assert nodes.count() == 6  # the start and five moves
+    page.reload()  # the address holds all lines
+    nodes.nth(5).wait_for()
+    assert moves(page, 4)[-1] == "G5"
+    page.keyboard.press("ArrowLeft")
+    page.locator("#moves [aria-current]", has_text="C3").wait_for()
+    page.keyboard.press("ArrowUp")
+    page.locator("#moves [aria-current]", has_text="G3").wait_for()
+    page.keyboard.press("ArrowLeft")
+    page.locator("#moves [aria-current]", has_text="C7").wait_for()
+    click(page, "C3")  # a move that the tree has: its line continues
+    page.locator("#moves [aria-current]", has_text="C3").wait_for()
+    assert moves(page, 4)[-1] == "G5"
+    page.keyboard.press("End")
+    for gone in ("G5", "C3"):
+        page.locator("#moves [aria-current]", has_text=gone).wait_for()
+        page.click("#undo")
+    page.locator("#moves [aria-current]", has_text="C7").wait_for()
+    assert moves(page, 3)[-1] == "G3"  # the other line remains
+    assert not page.is_visible("#tree")
+    page.click("#files-panel summary")
+    page.fill("#paste", VARIED)
+    page.click("#load")
+    nodes.nth(8).wait_for()
+    page.locator("#tree .node", has=page.locator("title", has_text="5 E7")).click()
+    page.locator("#moves [aria-current]", has_text="E7").wait_for()
+    assert moves(page, 5) == ["E5", "C7", "C3", "E3", "E7"]
+    page.click("#promote")
+    page.wait_for_selector("#promote:disabled")
+    page.keyboard.press("Home")
+    page.wait_for_selector("#back:disabled")
+    with page.expect_download() as saved:
+        page.click("text=Save as SGF")
+    text = Path(saved.value.path()).read_text().replace("\n", "")
+    assert text.endswith(";B[ee];W[cc](;B[cg](;W[eg];B[ec])(;W[ge]))(;B[gg];W[gc]))")
+    page.locator("#tree .node", has=page.locator("title", has_text="4 G7")).click()
+    page.locator("#moves [aria-current]", has_text="G7").wait_for()
+    page.click("#remove")
+    page.locator("#moves [aria-current]", has_text="C7").wait_for()
+    assert nodes.count() == 7
+    page.click("text=Restore them")
+    nodes.nth(8).wait_for()
