@@ -224,17 +224,16 @@ class MainLine:
         None: it follows a move that was not played, so its moves are not played either.
         """
         here = self._paths[-1]
-        is_full = len(self._variations) >= MOST_IN_VARIATIONS
-        if is_full:
-            self._report_full()
-        elif ply is None or ply < 0:
+        if ply is None or ply < 0:
             self._report_unplayed()
-        if ply is None or ply < 0 or is_full:
-            self._paths.append(_Path(here.actions, here.states, is_broken=True))
+        elif len(self._variations) >= MOST_IN_VARIATIONS:
+            self._report_full()
+        else:
+            path = _Path(here.actions[:ply], here.states[: ply + 1])
+            self._variations.append(path.actions)
+            self._paths.append(path)
             return
-        path = _Path(here.actions[:ply], here.states[: ply + 1])
-        self._variations.append(path.actions)
-        self._paths.append(path)
+        self._paths.append(_Path(here.actions, here.states, is_broken=True))
 
     def rejoin(self) -> None:
         """End the variation: the next move belongs to the line that it left."""
