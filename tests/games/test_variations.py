@@ -19,7 +19,7 @@ from azcore.game.transcript import branches_of, lines_of
 from azcore.storage.transcripts import formats_of
 
 HOLD = ["go sgf", "chess pgn"]
-MANY = 5_000  # repeats in texts that would exhaust a parser which recurses or keeps everything
+MANY = 3_000  # repeats in texts that would exhaust a parser which recurses or keeps everything
 
 
 def format_of(which: str) -> tuple[Game, TranscriptFormat]:

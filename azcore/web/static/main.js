@@ -28,7 +28,7 @@ let aim = null        // the ply to go to, until it is shown
 let waits = null      // what the page is waiting for, as text, and since when
 
 let tree = new Tree() // of all lines; the server has the current one
-const picture = new Picture($('tree'), visit)
+const picture = new Picture($('variations'), visit)
 const board = new Board($('board'), $('choices'), act, ask)
 
 // -- connection ----------------------------------------------------------------------------------
@@ -53,8 +53,8 @@ function act(action) {
   if (review.puzzle) return review.takes(action)
   const here = tree.at(position.ply), known = here.children.find(child => child.action === action)
   if (known) return visit(known)
-  if (here.children.length && tree.isFull) {
-    complain(`The variations have ${MOST.toLocaleString('en')} moves, the most that this page keeps. Delete one to try another.`)
+  if (tree.isFull && (here.children.length || tree.fork(here))) {
+    complain(`The variations have ${MOST.toLocaleString('en')} moves, the most that the page keeps. Delete one before you add more.`)
     return false
   }
   return tell({ do: 'play', action, ply: position.ply })

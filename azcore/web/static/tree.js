@@ -1,4 +1,4 @@
-// The tree of a game's lines: the page keeps it, the server has one line at a time.
+// The tree of a game's lines, and its picture: the page keeps the tree, the server has one line at a time.
 // A line is { ply, moves, resigned }: it shares its first plies with the line before it, and goes on with moves, as texts.
 
 export const MOST = 2000  // moves outside the main line; the server reads no more
@@ -40,15 +40,15 @@ export class Tree {
 
   #drop(node) { node.parent.children = node.parent.children.filter(child => child !== node) }
 
-  get size() { return this.nodes.length }
-  get nodes() {
-    const found = []
-    for (const waiting = [...this.root.children]; waiting.length;) {
-      const node = waiting.pop()
-      found.push(node)
-      waiting.push(...node.children)
+  // Whether there are as many moves outside the main line as the page keeps.
+  get isFull() {
+    let count = -this.end(this.root).ply
+    for (const waiting = [this.root]; waiting.length;) {
+      const { children } = waiting.pop()
+      count += children.length
+      waiting.push(...children)
     }
-    return found
+    return count >= MOST
   }
 
   path(node) {
@@ -79,9 +79,6 @@ export class Tree {
     }
     return found
   }
-
-  get isFull() { return this.size - this.end(this.root).ply >= MOST }
-  onMain(node) { return node.parent === null || node.parent.children[0] === node && this.onMain(node.parent) }
 
   // All lines, the main one first, after the current one; none if there is only that one.
   get lines() {
