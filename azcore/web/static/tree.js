@@ -193,10 +193,11 @@ export class Picture {
     if (top < host.scrollTop + STEP || top > host.scrollTop + host.clientHeight - STEP) host.scrollTop = top - host.clientHeight / 2
   }
 
-  // The node above (-1) or below (1) the one shown, as drawn.
+  // The node in the row above (-1) or below (1) that is closest to the one shown; null: there is no such row.
   beside(by) {
-    const row = this.rows.get(this.now)
-    const column = [...this.rows.keys()].filter(node => node.ply === this.now.ply && (this.rows.get(node) - row) * by > 0)
-    return column.sort((one, other) => by * (this.rows.get(one) - this.rows.get(other)))[0] ?? null
+    const row = this.rows.get(this.now) + by
+    const far = node => Math.abs(node.ply - this.now.ply)
+    const members = [...this.rows.keys()].filter(node => this.rows.get(node) === row)
+    return members.sort((one, other) => far(one) - far(other))[0] ?? null
   }
 }
