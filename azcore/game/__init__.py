@@ -13,12 +13,20 @@ from azcore.game.compiled import CompiledGame, Rules
 from azcore.game.contract import Game, illegal_action_message, lead, require_legal, texts_along
 from azcore.game.facts import BoolArray, ByteArray, Facts, FloatArray, IntArray, Setting, Symmetry
 from azcore.game.knowledge import Book, Solved, Tablebase
-from azcore.game.transcript import GameText, MainLine, Transcript, TranscriptFormat, result_of
+from azcore.game.transcript import (
+    Branch,
+    GameText,
+    MainLine,
+    Transcript,
+    TranscriptFormat,
+    result_of,
+)
 
 __all__ = [
     "Board",
     "Book",
     "BoolArray",
+    "Branch",
     "ByteArray",
     "Choice",
     "CompiledGame",

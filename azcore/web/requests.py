@@ -64,13 +64,45 @@ def line_of_request(game: Game, request: Mapping[str, Any]) -> Line:
     """
     start = text_of(request, "start", LONGEST_TEXT) if request.get("start") else None
     line = Line(game, start)
-    moves = request.get("moves", [])
-    if not isinstance(moves, list) or len(moves) > game.max_game_length:
-        raise RefusedError(f"moves must be a list of at most {game.max_game_length} texts")
+    play_texts(line, request.get("moves", []))
+    return line
+
+
+def play_texts(line: Line, moves: object) -> None:
+    """Play the moves of a request, as texts.
+
+    Raises:
+        AzcoreError: they are not texts, too many, or one is illegal.
+    """
+    most = line.game.max_game_length
+    if not isinstance(moves, list) or len(moves) > most:
+        raise RefusedError(f"moves must be a list of at most {most} texts")
     for move in moves:
         if line.is_over:
             raise RefusedError(f"move {len(line.actions) + 1} comes after the end of the game")
         if not isinstance(move, str) or len(move) > 100:
             raise RefusedError("a move must be a short text")
-        line.play(game.text_to_action(line.state, move))
-    return line
+        line.play(line.game.text_to_action(line.state, move))
+
+
+def ply_of(value: object, line: Line) -> int:
+    """A ply of a line.
+
+    Raises:
+        RefusedError: it has no such ply.
+    """
+    most = len(line.actions)
+    if type(value) is not int or not 0 <= value <= most:
+        raise RefusedError(f"a ply must be 0 to {most}, got {str(value)[:40]}")
+    return value
+
+
+def seat_of(value: object) -> int | None:
+    """The seat that has resigned, if any.
+
+    Raises:
+        RefusedError: it is not a seat.
+    """
+    if value is not None and (type(value) is not int or value not in (0, 1)):
+        raise RefusedError(f"resigned must be a seat, 0 or 1, got {str(value)[:40]!r}")
+    return value

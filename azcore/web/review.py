@@ -188,8 +188,7 @@ class Review:
 def up_to(line: Line, ply: int) -> Line:
     """The line up to a ply, as a copy."""
     shorter = line.copy()
-    while len(shorter.actions) > ply:
-        shorter.undo()
+    del shorter.states[ply + 1 :], shorter.actions[ply:]
     return shorter
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +14,13 @@ from azcore.engine.server import Loaded
 from azcore.engine.settings import EngineSettings
 from azcore.engine.thinker import Thinker
 from azcore.engine.thought import Limits, Line, Thought, shared_plies
-from azcore.errors import AzcoreError, TranscriptError
-from azcore.game import Game, Transcript
+from azcore.errors import AzcoreError
+from azcore.game import Game
 from azcore.game.contract import require_legal
 from azcore.search.settings import SearchSettings
-from azcore.storage.positions import UNREADABLE, read_position
-from azcore.storage.transcripts import conceded, format_named, formats_of
+from azcore.storage.transcripts import formats_of
 from azcore.web import view
+from azcore.web.files import Kept, file_message, paste, tree_message, tree_of_request
 from azcore.web.levels import (
     DRAWN,
     Strength,
@@ -39,6 +39,8 @@ from azcore.web.requests import (
     Tell,
     dispatch,
     line_of_request,
+    ply_of,
+    seat_of,
     text_of,
 )
 from azcore.web.review import Judged, Review, up_to
@@ -168,10 +170,9 @@ class Room:
         game, _, predictor = loaded
         thinker = self._thinker_of(loaded, self._engine)
         line = line_of_request(game, request)
-        ply = _ply(request.get("ply", len(line.actions)), line)
-        resigned = request.get("resigned")
-        if resigned is not None and (type(resigned) is not int or resigned not in (0, 1)):
-            raise RefusedError(f"resigned must be a seat, 0 or 1, got {str(resigned)[:40]!r}")
+        ply = ply_of(request.get("ply", len(line.actions)), line)
+        resigned = seat_of(request.get("resigned"))
+        tree = tree_of_request(request, line)
         people = _seats(request.get("people", [0]))
         self._set_view(request)
         strengths = self._strengths_of(request, entry.group != "search")
@@ -195,6 +196,7 @@ class Room:
                 "warm": self._players.is_warm(loaded),
             }
         )
+        self._send(tree_message(tree))
         self._take(line, ply, None if line.is_over else resigned)
         self._warm(loaded)
 
@@ -241,7 +243,14 @@ class Room:
         self._show()
 
     def _jump(self, request: Mapping[str, Any]) -> None:
-        ply = _ply(request.get("ply"), self._whole)
+        """Show another position of the line, or of another line from the same start."""
+        if "moves" in request:
+            start = self._whole.start_text
+            line = line_of_request(self._game, {"start": start, "moves": request["moves"]})
+            ply, resigned = ply_of(request.get("ply"), line), seat_of(request.get("resigned"))
+            self._take(line, ply, None if line.is_over else resigned)
+            return
+        ply = ply_of(request.get("ply"), self._whole)
         self._stop()
         self._ply = ply
         self._show()
@@ -367,7 +376,7 @@ class Room:
 
     def _try(self, request: Mapping[str, Any]) -> None:
         """Judge a move that the visitor would have played; the game does not change."""
-        ply, action = _ply(request.get("ply"), self._whole), request.get("action")
+        ply, action = ply_of(request.get("ply"), self._whole), request.get("action")
         chance = request.get("chance")
         if not isinstance(chance, int | float) or not 0 <= chance <= 1:
             raise RefusedError(f"chance must be 0 to 1, got {str(chance)[:40]}")
@@ -382,7 +391,7 @@ class Room:
 
     def _why(self, request: Mapping[str, Any]) -> None:
         """Show the position after some moves of a variation."""
-        ply, actions = _ply(request.get("ply"), self._whole), request.get("actions")
+        ply, actions = ply_of(request.get("ply"), self._whole), request.get("actions")
         if not isinstance(actions, list) or len(actions) > view.PLIES:
             raise RefusedError(f"actions must be a list of at most {view.PLIES} actions")
         line = up_to(self._whole, ply)
@@ -398,27 +407,17 @@ class Room:
     def _load(self, request: Mapping[str, Any]) -> None:
         """Load a pasted game or position in any format."""
         text = text_of(request, "text", LONGEST_TEXT).strip()
-        line, fault = _read(self._game, text)
+        pasted = paste(self._game, text)
+        self._send(tree_message(pasted.kept))
+        line = pasted.kept[0].line
         self._take(line, len(line.actions))
-        if fault is not None:
-            self._send({"what": "error", "message": f"read up to an error: {fault}"})
+        if pasted.notes:
+            self._send({"what": "error", "message": pasted.notes})
 
     def _save(self, request: Mapping[str, Any]) -> None:
-        game, line = self._game, self._whole
-        name = request.get("format")
-        form = format_named(game, name if isinstance(name, str) else None)
-        names = ["a person" if seat in self._people else "azcore" for seat in (0, 1)]
-        result = None
-        if self._resigned is not None:
-            result = conceded(form, self._resigned, line.player)
-        transcript = Transcript(
-            actions=line.actions,
-            players=(names[0], names[1]),
-            result=result,
-            start_text=line.start_text,
-        )
-        text = form.write(transcript)
-        self._send({"what": "file", "name": f"{game.name}{form.suffix}", "text": text})
+        """Send the file of the request's tree, or of the line alone."""
+        kept = tree_of_request(request, self._whole) or [Kept(self._whole, self._resigned)]
+        self._send(file_message(kept, request.get("format"), self._people))
 
     def _decided(self, decided: _Decided) -> None:
         """Play the engine's decision, unless the game has changed since."""
@@ -500,11 +499,9 @@ class Room:
                 **shown,
                 "ply": self._ply,
                 "moves": view.notations(game, whole.states, whole.actions),
-                "texts": [
-                    game.action_to_text(state, action)
-                    for state, action in zip(whole.states, whole.actions, strict=False)
-                ],
-                "movers": [game.current_player(state) for state in whole.states[:-1]],
+                "texts": view.texts(game, whole.states, whole.actions),
+                "actions": whole.actions,
+                "movers": view.movers(game, whole.states),
                 "start": whole.start_text,
                 "values": self._known_values(),
                 "resigned": self._resigned,
@@ -623,48 +620,6 @@ class Room:
         plain = view.thought(self._game, thought, layer=layer, flip=self._flip)
         self._values[self._ply] = plain["value"]
         self._send({"what": "thought", "ply": self._ply, "asked": is_asked, **plain})
-
-
-def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
-    """A line from a position or from a game in any format; the error that ended it, if any.
-
-    Raises:
-        RefusedError: it is neither.
-    """
-    if not text:
-        raise RefusedError("the text is empty")
-    try:
-        given = read_position(game, text)
-        return _line(game, given.text, given.actions), None
-    except UNREADABLE as error:
-        why = [f"as a position: {error}"]
-    for name, form in formats_of(game).items():
-        fault = None
-        try:
-            try:
-                found = form.read(text)
-            except TranscriptError as error:
-                found, fault = error.before, error
-                if found is None or not found.actions:
-                    raise
-            return _line(game, found.start_text, found.actions), fault
-        except AzcoreError as error:
-            why.append(f"as {name.upper()}: {error}")
-    raise RefusedError("cannot read this text; " + "; ".join(why))
-
-
-def _line(game: Game, start: str | None, actions: Sequence[int]) -> Line:
-    line = Line(game, start)
-    for action in actions:
-        line.play(action)
-    return line
-
-
-def _ply(value: object, line: Line) -> int:
-    most = len(line.actions)
-    if type(value) is not int or not 0 <= value <= most:
-        raise RefusedError(f"a ply must be 0 to {most}, got {str(value)[:40]}")
-    return value
 
 
 def _seats(value: object) -> tuple[int, ...]:

@@ -90,6 +90,18 @@ def notations(game: Game, states: Sequence[Any], actions: Sequence[int]) -> list
     ]
 
 
+def texts(game: Game, states: Sequence[Any], actions: Sequence[int]) -> list[str]:
+    """Each action in the form that a request or a link has."""
+    return [
+        game.action_to_text(state, action) for state, action in zip(states, actions, strict=False)
+    ]
+
+
+def movers(game: Game, states: Sequence[Any]) -> list[int]:
+    """The seats that made the moves between the states."""
+    return [game.current_player(state) for state in states[:-1]]
+
+
 def along(game: Game, state: Any, actions: Sequence[int]) -> list[str]:
     """The first actions of an expected line, as people write them."""
     texts = []

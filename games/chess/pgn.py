@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from azcore.errors import InvalidTextError, TranscriptError
 from azcore.game import Game, GameText, MainLine, Transcript, TranscriptFormat, result_of
-from azcore.game.transcript import dated
+from azcore.game.transcript import dated, lines_of
 
 from . import rules
 from .notation import (
@@ -52,6 +52,7 @@ def transcript_format(game: Game) -> TranscriptFormat:
         resignation=lambda seat: "0-1" if seat == 0 else "1-0",
         draw="1/2-1/2",
         games=games_of_pgn,
+        has_variations=True,
     )
 
 
@@ -122,22 +123,52 @@ def write_pgn(game: Game, transcript: Transcript) -> str:
         headers[PGN_HEADERS[name]] = dated(name, value, "-", ".")
     if start is not None:
         headers |= {"SetUp": "1", "FEN": state_to_text(state)}
-    words: list[str] = []
-    bare = True  # whether the next move needs its number
-    for action, comment in zip(transcript.actions, transcript.comments, strict=True):
-        black = rules.current_player(state) == 1
-        number = f"{int(state.ply) // 2 + 1}{'...' if black else '.'} " if bare or not black else ""
-        words.append(number + action_to_san(game, state, action))
-        if comment:
-            words.append(f"{{ {_without_braces(with_eval(comment, black=black))} }}")
-        bare = bool(comment)
-        state = game.step(state, action)
+    words, state = _movetext(game, transcript, state)
     own = "*"
     if game.is_terminal(state):
         headers["Termination"], own = termination(state), result_text(game.outcome(state))
     headers["Result"] = result_of(game, state, transcript.result, own, RESULTS)
     lines = [f'[{name} "{_escaped(value)}"]' for name, value in headers.items()]
     return "\n".join([*lines, "", *_wrapped([*words, headers["Result"]])]) + "\n"
+
+
+def _movetext(game: Game, transcript: Transcript, state: Any) -> tuple[list[str], Any]:
+    """The words of moves, comments and variations, and the position after the main line."""
+    tree: dict[int, Any] = {}  # what follows each action
+    for line in lines_of(transcript.actions, transcript.variations):
+        below = tree
+        for action in line:
+            below = below.setdefault(action, {})
+    words: list[str] = []
+    comments = iter(transcript.comments)
+    end, bare = state, True  # bare: the next move needs its number
+    waiting: list[tuple[Any, dict[int, Any], str, bool] | None] = [(state, tree, "", True)]
+    while waiting:
+        step = waiting.pop()
+        if step is None:
+            words[-1] += ")"
+            bare = True
+            continue
+        state, moves, bracket, is_main = step
+        if not moves:
+            continue
+        (action, below), *others = moves.items()
+        black = rules.current_player(state) == 1
+        bare |= bool(bracket)
+        number = f"{int(state.ply) // 2 + 1}{'...' if black else '.'} " if bare or not black else ""
+        words.append(bracket + number + action_to_san(game, state, action))
+        bare = False
+        following = game.step(state, action)
+        if is_main:
+            end = following
+            if comment := next(comments):
+                words.append(f"{{ {_without_braces(with_eval(comment, black=black))} }}")
+                bare = True
+        if bracket:
+            waiting.append(None)
+        waiting.append((following, below, "", is_main))
+        waiting += [(state, {other: after}, "(", False) for other, after in reversed(others)]
+    return words, end
 
 
 def _escaped(value: str) -> str:
@@ -224,9 +255,10 @@ SPELLED = {  # results, as they are written
 
 
 def read_pgn(game: Game, text: str) -> Transcript:
-    """The main line of the first game in a PGN text, from any starting position.
+    """The first game in a PGN text, from any starting position.
 
-    Variations, glyphs, remarks without braces and comments before the first move are skipped.
+    Glyphs, remarks without braces, and comments before the first move and in variations are
+    skipped.
 
     Raises:
         InvalidTextError: no PGN, or a start that is not a position.
@@ -303,13 +335,19 @@ def _play(line: MainLine, movetext: str) -> str | None:
     python-chess reads each move; its reader of whole games skips unreadable parts, so it reads Zf3
     as f3.
     """
-    board, depth = to_board(line.state), 0
+    # Of the main line and of the variations in progress; None: not one move yet.
+    boards: list[chess.Board | None] = [None]
     for found in PART.finditer(movetext):
         part = found[0]
-        black = rules.current_player(line.state) == 1
-        if part in "()":
-            depth = max(0, depth + (1 if part == "(" else -1))
-        elif depth or part[0] in "%$":
+        in_variation = len(boards) > 1
+        if part == "(":
+            line.branch(None if line.is_broken else line.ply - 1)  # instead of the last move
+            boards.append(None)
+        elif part == ")":
+            if in_variation:
+                line.rejoin()
+                boards.pop()
+        elif part[0] in "%$" or (in_variation and (part[0] in "{};" or part in SPELLED)):
             continue
         elif part == "}":  # what is before it may belong to the comment
             line.ignored.add("a } without its {")
@@ -318,21 +356,29 @@ def _play(line: MainLine, movetext: str) -> str | None:
         elif part[0] in "{;":
             inside = part[1:].removesuffix("}").removeprefix(" ").removesuffix(" ")
             text = _with_braces(inside) if part[0] == "{" else part[1:].strip()
-            line.comment(without_eval(text, black=not black))  # the player who has moved
+            black = rules.current_player(line.state) == 0  # the player who has moved
+            line.comment(without_eval(text, black=black))
         elif part in SPELLED:
             return SPELLED[part]
+        elif line.is_broken:
+            continue
         elif MOVE.search(part):
+            board = boards[-1] = boards[-1] or to_board(line.state)
             word = EN_PASSANT.sub("", NUMBER.sub("", part))
+            black = rules.current_player(line.state) == 1
             number = f"{int(line.state.ply) // 2 + 1}{'...' if black else '.'}"
             state = line.state
-            line.play(partial(_action, line, board, word), move=word[:20], number=number)
-            if line.fault is None:
-                board.push_uci(action_to_text(state, line.actions[-1]))
-        elif part.strip("0123456789.…"):
+            read = partial(_action, line, board, word)
+            action = line.play(read, move=word[:20], number=number)
+            if action is not None:
+                board.push_uci(action_to_text(state, action))
+        elif part.strip("0123456789.…") and not in_variation:
             line.ignored.add("a word that is not a move")
         if line.fault:
             return None
-    if depth:
+    if len(boards) > 1:
+        for _ in boards[1:]:
+            line.rejoin()
         _cut(line, "an unclosed (")
     return None
 

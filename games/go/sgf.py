@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from azcore.errors import InvalidTextError, TranscriptError
-from azcore.game import GameText, MainLine, Transcript, TranscriptFormat
+from azcore.game import Branch, GameText, MainLine, Transcript, TranscriptFormat
 from azcore.game.transcript import LONGEST_GAME
 
 from . import rules
@@ -77,6 +77,7 @@ def transcript_format(game: Go) -> TranscriptFormat:
         draw="0",
         games=games_of_sgf,
         players_count=True,
+        has_variations=True,
         encodings=ENCODINGS,
         declared=_charset,
         settings=sgf_settings,
@@ -121,7 +122,7 @@ def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
 
 
 def write_sgf(game: Go, transcript: Transcript) -> str:
-    """A game as SGF: SZ, KM, RU as text, names, headers, set-up stones, comments and result.
+    """A game as SGF: SZ, KM, RU as text, names, set-up stones, comments, variations and result.
 
     A finished game without a result gets its score; an unfinished one gets no RE.
 
@@ -152,14 +153,20 @@ def write_sgf(game: Go, transcript: Transcript) -> str:
         points = [[_sgf_point(size, i) for i in cells] for cells in _stones(state)]
         root.set_setup_stones(*points)
         root.set("PL", PLAYERS[state.player])
-    for action, comment in zip(transcript.actions, transcript.comments, strict=True):
-        node = document.extend_main_sequence()
-        at = None if action == size * size else _sgf_point(size, action)
-        colour = PLAYERS[state.player]
-        state = game.step(state, action)
-        node.set_move(colour, at)
-        if comment:
-            node.set("C", comment)
+    path = [(root, state)]
+    for branch in (Branch(0, transcript.actions), *transcript.variations):
+        del path[branch.ply + 1 :]
+        for action in branch.actions:
+            parent, before = path[-1]
+            at = None if action == size * size else _sgf_point(size, action)
+            node = parent.new_child()
+            path.append((node, game.step(before, action)))
+            node.set_move(PLAYERS[before.player], at)
+        if branch.actions is transcript.actions:
+            state = path[-1][1]
+            for (node, _), comment in zip(path[1:], transcript.comments, strict=True):
+                if comment:
+                    node.set("C", comment)
     result = transcript.result
     if result is None and game.is_terminal(state):
         result = score_to_text(rules.score(state))
@@ -182,18 +189,18 @@ def _stones(state: Any) -> list[list[int]]:
 
 
 def read_sgf(game: Go, text: str) -> Transcript:
-    """The main line of an SGF game, with stones set up before its first move, such as a handicap.
+    """An SGF game, with stones set up before its first move, such as a handicap.
 
     The board may be any of the game's. Komi and rules in the file change no action: a komi that the
     game has is that of the start, and others are compared and reported. Oddities in other
-    properties are ignored, and so is a pass after the end.
+    properties are ignored, and so is a pass after the end. Comments in variations are not kept.
 
     Raises:
         InvalidTextError: not SGF, another board size.
         TranscriptError: stones set up during the game, or a move that is no point, out of turn or
             illegal; the message gives its number, and the error the game before it.
     """
-    nodes, is_closed = _nodes(text)
+    nodes, others, is_closed = _nodes(text)
     root = nodes[0]
     if (kind := _text(root, "GM").strip()).lower() not in ("", "1", "01", "go"):
         raise TranscriptError(
@@ -207,7 +214,7 @@ def read_sgf(game: Go, text: str) -> Transcript:
         )
     stated = _komi(root)
     komi: float = game.komi if stated is None or stated not in game.komis else stated
-    line, result = _main_line(game, size, komi, nodes), _text(root, "RE")
+    line, result = _main_line(game, size, komi, nodes, others), _text(root, "RE")
     if not is_closed:
         why = "be closed by )"
         if len(text) > LONGEST_GAME:
@@ -242,10 +249,11 @@ def sgf_settings(text: str) -> dict[str, Any]:
 Node: TypeAlias = Mapping[str, list[bytes]]  # values by property, UTF-8
 
 
-def _nodes(text: str) -> tuple[list[Node], bool]:
-    """The nodes of the main line of a text's first game, and whether it is closed.
+def _nodes(text: str) -> tuple[list[Node], list[tuple[int, list[Node]]], bool]:
+    """The nodes of a text's first game, and whether its main line is closed.
 
-    The main line goes from each node to its first child, so it ends at the first ).
+    The main line goes from each node to its first child, so it ends at the first ). After it come
+    the other lines, each with the number of first nodes that it shares with the line before it.
     """
     from sgfmill import sgf_grammar
 
@@ -253,18 +261,29 @@ def _nodes(text: str) -> tuple[list[Node], bool]:
     tokens, _ = sgf_grammar.tokenise(begun.encode("utf-8", "replace"))
     if not tokens:
         raise InvalidTextError("go: not a readable SGF game: it has no (;")
-    nodes: list[dict[str, list[bytes]]] = []
+    lines: list[tuple[int, list[dict[str, list[bytes]]]]] = [(0, [])]
+    opened: list[int] = []  # the nodes before each ( that is still open
+    count, is_over = 0, False  # nodes so far in this line; a ) was its last sign
     for kind, token in tokens:
         if kind == "I":
             key = token.decode()
         elif kind == "V":
-            nodes[-1].setdefault(key, []).append(token)
+            if not is_over:
+                lines[-1][1][-1].setdefault(key, []).append(token)
         elif token == b";":
-            nodes.append({})
+            if is_over:
+                lines.append((count, []))
+                is_over = False
+            lines[-1][1].append({})
+            count += 1
             key = ""
-        elif token == b")":
-            return list(nodes), True
-    return list(nodes), False
+        elif token == b"(":
+            opened.append(count)
+        else:
+            count, is_over = opened.pop(), True
+    (_, main), *others = lines
+    is_closed = is_over or len(lines) > 1
+    return list(main), [(shared, list(nodes)) for shared, nodes in others], is_closed
 
 
 def _text(node: Node, key: str) -> str:
@@ -313,8 +332,10 @@ def _handicap(root: Node) -> int:
     return 0 if found is None else int(found[1])
 
 
-def _main_line(game: Go, size: int, komi: float, nodes: list[Node]) -> MainLine:
-    """The moves of the root and the others of the main line, on a board of this size."""
+def _main_line(
+    game: Go, size: int, komi: float, nodes: list[Node], others: list[tuple[int, list[Node]]]
+) -> MainLine:
+    """The moves of the main line's nodes and of the others', on a board of this size."""
     moving = [i for i, node in enumerate(nodes) if "B" in node or "W" in node]
     stones = _handicap(nodes[0])
     placed = set(moving[:stones] if stones > 1 else [])
@@ -327,21 +348,37 @@ def _main_line(game: Go, size: int, komi: float, nodes: list[Node]) -> MainLine:
         start = f"{start} {komi_word(komi)}"
     usual = game.state_to_text(game.initial_state())
     line = MainLine(game, "SGF", None if start == usual else start)
+    plies: list[int | None] = []  # after each node of the current line; None: it was not reached
     for number, node in enumerate(nodes):
-        if number > first and {"AB", "AW", "AE"} & set(node):
-            line.stop(
-                "the SGF game sets up stones after its start, which cannot be read "
-                f"(node {number})",
-                "stones set up during the game",
-            )
-        moves = [(key, len(node[key])) for key in node if key in SGF_COLOURS]
-        for colour, _ in moves:
-            _play(line, game.board_size, size, colour, _text(node, colour))
-        if sum(count for _, count in moves) > 1:
-            line.ignored.add("several moves in a node")
-        if comment := _text(node, "C"):  # a comment without a move belongs to the move before
-            line.comment(comment)
+        _play_node(line, game.board_size, size, node, number, has_begun=number > first)
+        plies.append(None if line.is_broken else line.ply)
+    # The nodes before another first move must hold all of the start.
+    least = first + bool(nodes[first:] and {"AB", "AW", "AE"} & set(nodes[first]))
+    for shared, rest in others:
+        line.branch(plies[shared - 1] if shared >= least else None)
+        del plies[shared:]
+        for number, node in enumerate(rest, shared):
+            if not line.is_broken:
+                _play_node(line, game.board_size, size, node, number, has_begun=True)
+            plies.append(None if line.is_broken else line.ply)
     return line
+
+
+def _play_node(
+    line: MainLine, side: int, size: int, node: Node, number: int, *, has_begun: bool
+) -> None:
+    if has_begun and {"AB", "AW", "AE"} & set(node):
+        line.stop(
+            f"the SGF game sets up stones after its start, which cannot be read (node {number})",
+            "stones set up during the game",
+        )
+    moves = [(key, len(node[key])) for key in node if key in SGF_COLOURS]
+    for colour, _ in moves:
+        _play(line, side, size, colour, _text(node, colour))
+    if sum(count for _, count in moves) > 1:
+        line.ignored.add("several moves in a node")
+    if comment := _text(node, "C"):  # a comment without a move belongs to the move before
+        line.comment(comment)
 
 
 def _start(size: int, nodes: list[Node]) -> str:

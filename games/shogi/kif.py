@@ -174,7 +174,8 @@ def read_kif(game: Game, text: str) -> Transcript:
     how = ""  # the end, in the result's words
     for line in lines:
         if line.startswith("変化"):
-            break  # variations come after the main line
+            moves.line.left_out.add("variations")  # they come after the main line
+            break
         if line.startswith("*"):
             if not moves.end:
                 moves.line.comment(line[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
 import time
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import azcore
+from azcore.game.transcript import MOST_IN_VARIATIONS, branches_of
 from web_kit import served
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -187,7 +189,7 @@ def test_nothing_of_a_game_is_lost(page: Any, place: str) -> None:
     click(page, "A1")  # another game
     page.locator("#moves li").nth(1).wait_for(state="detached")
     assert moves(page, 1) == ["A1"]
-    page.click("text=Restore them")
+    page.keyboard.press("ArrowUp")  # the game is the line above
     assert moves(page, 5)[-1] == "E3"
 
 
@@ -711,3 +713,98 @@ def test_a_game_pasted_as_sgf(page: Any, place: str) -> None:
     with page.expect_download() as waiting:
         page.get_by_text("Save as SGF").click()
     assert ";B[ee];W[cc];B[gg]" in Path(waiting.value.path()).read_text().replace("\n", "")
+
+
+VARIED = "(;GM[1]FF[4]SZ[9]KM[7.5];B[ee];W[cc](;B[gg];W[gc])(;B[cg](;W[ge])(;W[eg];B[ec])))"
+
+
+@ON_A_PHONE_TOO
+def test_variations_are_kept_drawn_and_saved(page: Any, place: str) -> None:
+    """Another move in the past adds a line; one goes from line to line by mouse and by keys."""
+    begin(page, place, "search/go", "01")
+    for number, point in enumerate(("E5", "C7", "G3"), 1):
+        click(page, point)
+        moves(page, number)
+    assert not page.is_visible("#variations")
+    page.keyboard.press("ArrowLeft")
+    page.locator("#moves [aria-current]", has_text="C7").wait_for()
+    click(page, "C3")
+    page.locator("#moves [aria-current]", has_text="C3").wait_for()
+    assert moves(page, 3) == ["E5", "C7", "C3"]
+    click(page, "G5")
+    moves(page, 4)
+    assert page.is_hidden("#message")  # nothing was lost
+    nodes = page.locator("#variations .node")
+    assert nodes.count() == 6  # the start and five moves
+    page.reload()  # the address holds all lines
+    nodes.nth(5).wait_for()
+    assert moves(page, 4)[-1] == "G5"
+    page.keyboard.press("ArrowLeft")
+    page.locator("#moves [aria-current]", has_text="C3").wait_for()
+    page.keyboard.press("ArrowUp")
+    page.locator("#moves [aria-current]", has_text="G3").wait_for()
+    page.keyboard.press("ArrowLeft")
+    page.locator("#moves [aria-current]", has_text="C7").wait_for()
+    click(page, "C3")  # a move that the tree has: its line continues
+    page.locator("#moves [aria-current]", has_text="C3").wait_for()
+    assert moves(page, 4)[-1] == "G5"
+    page.keyboard.press("End")
+    for gone in ("G5", "C3"):
+        page.locator("#moves [aria-current]", has_text=gone).wait_for()
+        page.click("#undo")
+    page.locator("#moves [aria-current]", has_text="C7").wait_for()
+    assert moves(page, 3)[-1] == "G3"  # the other line remains
+    assert not page.is_visible("#variations")
+    page.click("#files-panel summary")
+    page.fill("#paste", VARIED)
+    page.click("#load")
+    nodes.nth(8).wait_for()
+    page.locator("#variations .node", has=page.locator("title", has_text="5 E7")).click()
+    page.locator("#moves [aria-current]", has_text="E7").wait_for()
+    assert moves(page, 5) == ["E5", "C7", "C3", "E3", "E7"]
+    page.click("#promote")
+    page.wait_for_selector("#promote:disabled")
+    page.keyboard.press("Home")
+    page.wait_for_selector("#back:disabled")
+    with page.expect_download() as saved:
+        page.click("text=Save as SGF")
+    text = Path(saved.value.path()).read_text().replace("\n", "")
+    assert text.endswith(";B[ee];W[cc](;B[cg](;W[eg];B[ec])(;W[ge]))(;B[gg];W[gc]))")
+    page.locator("#variations .node", has=page.locator("title", has_text="4 G7")).click()
+    page.locator("#moves [aria-current]", has_text="G7").wait_for()
+    page.click("#remove")
+    page.locator("#moves [aria-current]", has_text="C7").wait_for()
+    assert nodes.count() == 7
+    page.click("text=Restore them")
+    nodes.nth(8).wait_for()
+
+
+def test_a_full_tree_refuses_another_move_and_says_so(page: Any, place: str) -> None:
+    game = azcore.make("tic_tac_toe")
+    rng = random.Random(1)
+    lines: list[list[int]] = []
+    for _ in range(1_500):
+        state, line = game.initial_state(), [8, 7]  # two cells that the main line leaves empty
+        for action in line:
+            state = game.step(state, action)
+        while not game.is_terminal(state):
+            line.append(rng.choice(game.legal_action_mask(state).nonzero()[0].tolist()))
+            state = game.step(state, line[-1])
+        lines.append(line)
+    cells = [game.action_to_text(game.initial_state(), action) for action in range(9)]
+    link, room = "&line=2", MOST_IN_VARIATIONS
+    for branch in branches_of([0, 1], lines):
+        texts = [cells[action] for action in branch.actions[:room]]
+        room -= len(texts)
+        link += f"&line={branch.ply}+{'+'.join(texts)}" if texts else ""
+    assert room == 0
+    page.goto(
+        f"http://{place}/#player=search/tic_tac_toe&people=01&moves={cells[0]}+{cells[1]}{link}"
+    )
+    click(page, cells[2])  # the main line may grow
+    moves(page, 3)
+    page.keyboard.press("Home")
+    page.wait_for_selector("#back:disabled")
+    click(page, cells[5])
+    page.locator("#message", has_text="The variations have 2,000 moves, the most").wait_for()
+    assert moves(page, 3)[0] == cells[0]

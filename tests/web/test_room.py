@@ -270,6 +270,37 @@ def test_what_others_write_is_read_as_far_as_it_can_be(page: Page) -> None:
     assert "read up to an error: chess: move 2. " in page.hear("error")["message"]
 
 
+def test_variations_are_sent_saved_and_pasted(page: Page) -> None:
+    """The page keeps the tree: it gets what was pasted, and sends all lines with what is saved."""
+    tree = [
+        {"ply": 1, "moves": ["e7e5"], "resigned": 1},
+        {"ply": 1, "moves": ["c7c6", "d2d4"]},
+    ]
+    page.open("search/chess", people=[0, 1], moves=["e2e4", "c7c5"], lines=tree)
+    lines = next(m for m in reversed(page.heard) if m["what"] == "tree")["lines"]
+    assert [(each["ply"], each["moves"], each["movers"]) for each in lines] == [
+        (0, ["e4", "e5"], [0, 1]),
+        (1, ["c6", "d4"], [1, 0]),
+    ]
+    page.tell({"do": "save", "format": "pgn", "lines": tree})
+    saved = page.hear("file")
+    assert "1. e4 e5 (1... c6 2. d4) 1-0" in saved["text"]
+    assert not saved["note"]
+    page.tell({"do": "load", "text": saved["text"]})
+    pasted = page.hear("tree")["lines"]
+    assert [each["texts"] for each in pasted] == [["e2e4", "e7e5"], ["c7c6", "d2d4"]]
+    assert page.hear("position")["texts"] == ["e2e4", "e7e5"]
+    page.tell({"do": "jump", "ply": 1, "moves": ["e2e4", "e7e5"], "resigned": 1})
+    assert page.hear("position", ply=1)["resigned"] == 1
+    page.tell({"do": "load", "text": "1. e4 e5 (1... e4) *"})
+    said = page.hear("error")["message"]
+    assert said == "left out: a part of a variation that cannot be played"
+    page.open("search/shogi", people=[0, 1], moves=["7g7f"])
+    lines = [{"ply": 1, "moves": []}, {"ply": 0, "moves": ["2g2f"]}]
+    page.tell({"do": "save", "format": "kif", "lines": lines})
+    assert page.hear("file")["note"].startswith("a KIF file holds the main line alone")
+
+
 @pytest.mark.parametrize(
     ("order", "says"),
     [
@@ -309,6 +340,11 @@ def test_what_others_write_is_read_as_far_as_it_can_be(page: Page) -> None:
         ({"do": "open", "player": "search/go", "ply": -1}, "a ply must be 0 to 0, got -1"),
         ({"do": "open", "player": "search/go", "ply": [1] * 999}, "0 to 0, got [1, 1,"),
         ({"do": "open", "player": "search/go", "resigned": 2}, "a seat, 0 or 1, got '2'"),
+        ({"do": "jump", "ply": 2, "moves": ["E5"]}, "a ply must be 0 to 1, got 2"),
+        ({"do": "save", "lines": "E5"}, "lines must be a list of a tree's lines"),
+        ({"do": "save", "lines": [{"ply": 1}]}, "a ply must be 0 to 0, got 1"),
+        ({"do": "save", "lines": [{"ply": 0, "moves": [5]}]}, "a move must be a short text"),
+        ({"do": "save", "lines": [{"ply": 0}] * 2_001}, "variations must have at most 2,000 moves"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_the_game_goes_on(

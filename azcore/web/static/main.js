@@ -2,6 +2,7 @@
 import { Board } from './board.js'
 import { Connection, complain, gameIn, hashOf } from './room.js'
 import { Review } from './review.js'
+import { MOST, Picture, Tree } from './tree.js'
 import { clearThought, showBar, showGraph, showMoves, showThought } from './panels.js'
 
 const $ = id => document.getElementById(id)
@@ -22,9 +23,12 @@ let view = { flip: false, letters: false, layer: 'visits' }
 let isTurned = null   // by the visitor; null: the board faces the player, where its pieces go somewhere
 let wanted = null     // the game to open as soon as there is a connection
 let isOpening = false // until the server has opened it or refused
+let isNewTree = false // until the position after it
 let aim = null        // the ply to go to, until it is shown
 let waits = null      // what the page is waiting for, as text, and since when
 
+let tree = new Tree() // of all lines; the server has the current one
+const picture = new Picture($('variations'), visit)
 const board = new Board($('board'), $('choices'), act, ask)
 
 // -- connection ----------------------------------------------------------------------------------
@@ -39,6 +43,7 @@ const review = new Review({
     clearThought()
   },
   changed() {
+    tree.leaf.mistakes = review.kept
     history.replaceState({ values: valuesOf(position), mistakes: review.kept }, '', link())
     showGraph(position.values, position.ply, go, review.mistakes)
   },
@@ -46,6 +51,12 @@ const review = new Review({
 
 function act(action) {
   if (review.puzzle) return review.takes(action)
+  const here = tree.at(position.ply), known = here.children.find(child => child.action === action)
+  if (known) return visit(known)
+  if (tree.isFull && (here.children.length || tree.fork(here))) {
+    complain(`The variations have ${MOST.toLocaleString('en')} moves, the most that the page keeps. Delete one before you add more.`)
+    return false
+  }
   return tell({ do: 'play', action, ply: position.ply })
 }
 
@@ -61,8 +72,18 @@ function kept() {
   if (!opened || !position) return null
   return {
     player: opened.player, start: position.start, moves: position.texts, ply: position.ply,
-    people: position.people, resigned: position.resigned,
+    people: position.people, resigned: position.resigned, lines: tree.lines,
   }
+}
+
+// Shows any position of the tree.
+function visit(node) { return tree.at(node.ply) === node ? go(node.ply) : turnTo(node) }
+
+// Makes the first line through a position the current one.
+function turnTo(node) {
+  const leaf = tree.end(node)
+  aim = node.ply
+  return tell({ do: 'jump', ply: node.ply, moves: tree.path(leaf).map(each => each.text), resigned: leaf.resigned })
 }
 
 // Shows what the page waits for, and the seconds if it takes long.
@@ -108,17 +129,24 @@ const HEAR = {
     $('files').replaceChildren(...message.formats.map(name => {
       const button = document.createElement('button')
       button.textContent = `Save as ${name.toUpperCase()}`
-      button.addEventListener('click', () => tell({ do: 'save', format: name }))
+      button.addEventListener('click', () => tell({ do: 'save', format: name, lines: tree.lines }))
       return button
     }))
   },
+  tree(message) {
+    tree = new Tree(message.lines)
+    isNewTree = true
+  },
   position(message) {
     const before = position
+    const isTakenBack = !isNewTree && before && message.texts.length < before.texts.length && message.texts.every((text, i) => text === before.texts[i])
+    isNewTree = false
     const moved = before === null || message.text !== before.text || message.ply !== before.ply
     wait(null)
     position = message
     if (aim === message.ply) aim = null
-    recall(before)
+    tree.follow(message, isTakenBack)
+    recall()
     board.show(message)
     if (moved) clearThought()
     face(message)
@@ -128,7 +156,9 @@ const HEAR = {
     $('pause').textContent = message.paused ? 'Resume' : 'Pause'
     showStatus()
     showMoves(message, opened, go)
+    showTree()
     review.follow(message, before, opened)
+    if (tree.leaf.mistakes) review.restore(tree.leaf.mistakes)
     if (history.state?.mistakes && isSame(gameIn(location.hash) ?? { moves: [] }, kept())) review.restore(history.state.mistakes)
     showGraph(message.values, message.ply, go, review.mistakes)
     const value = message.values[message.ply]
@@ -141,10 +171,11 @@ const HEAR = {
     for (const id of ['forth', 'end']) $(id).disabled = isAtEnd
     complain('')
     remember(before)
+    if (tree.leaf.children.length) turnTo(tree.leaf)  // moves were taken back, but other lines go on from here
   },
   thought(message) {
     if (message.ply !== position?.ply) return
-    position.values[message.ply] = message.value
+    position.values[message.ply] = tree.at(message.ply).value = message.value
     showBar(message.value, message.chances, opened)
     showGraph(position.values, position.ply, go, review.mistakes)
     if (review.puzzle || review.why || !message.asked) return
@@ -154,7 +185,7 @@ const HEAR = {
   },
   reviewed(message) {
     if (message.of !== position.moves.length) return
-    message.values.forEach((value, ply) => { position.values[ply] = value })
+    message.values.forEach((value, ply) => { position.values[ply] = tree.at(ply).value = value })
     review.reviewed(message)
     showGraph(position.values, position.ply, go, review.mistakes)
   },
@@ -170,6 +201,7 @@ const HEAR = {
     anchor.download = message.name
     anchor.click()
     setTimeout(() => URL.revokeObjectURL(anchor.href), 1000)
+    if (message.note) complain(`${capital(message.note)}.`)
   },
 }
 
@@ -186,13 +218,12 @@ function turnAway(why) {
 
 const isSame = (one, other) => one.start === other.start && one.moves.join(' ') === other.moves.join(' ')
 
-// The URL always holds the game. When moves are dropped, the longer game stays one step back in the history.
+// The URL always holds the game. When moves are dropped, the old game stays one step back in the history.
 function remember(before) {
   const game = kept(), known = gameIn(location.hash)
   const state = { values: valuesOf(position), mistakes: review.kept }
   const isNew = !before && !known  // from the first view, to which Back leads
-  const isLost = before && known && !isSame(known, game) &&
-    (before.start !== game.start || before.texts.some((text, i) => game.moves[i] !== text))
+  const isLost = before && known && (before.start !== game.start || !tree.holds(known))
   history[isNew || isLost ? 'pushState' : 'replaceState'](state, '', link())
   if (isLost && game.moves.some((text, i) => before.texts[i] !== text))
     complain('Your earlier moves are saved.', ['Restore them', () => history.back()])
@@ -206,13 +237,11 @@ function remember(before) {
 const valuesOf = shown => shown.values.map((value, ply) => shown.isOver && ply === shown.moves.length ? null : value)
 
 // Values of positions that the server no longer has, for example after a restart.
-function recall(before) {
-  const sources = [[before?.texts, before && valuesOf(before)], [gameIn(location.hash)?.moves, history.state?.values]]
-  for (const [texts, values] of sources) {
-    if (!texts || !values) continue
-    for (let ply = 0; ply < position.values.length && (ply === 0 || texts[ply - 1] === position.texts[ply - 1]); ply++)
-      position.values[ply] ??= values[ply] ?? null
-  }
+function recall() {
+  const texts = gameIn(location.hash)?.moves, values = history.state?.values
+  if (!texts || !values) return
+  for (let ply = 0; ply < position.values.length && (ply === 0 || texts[ply - 1] === position.texts[ply - 1]); ply++)
+    position.values[ply] ??= tree.at(ply).value ??= values[ply] ?? null
 }
 
 function link() {
@@ -373,6 +402,12 @@ function ask(answers, words = '', box = null) {
 }
 
 const ACTS = {
+  promote() {
+    tree.promote(tree.leaf)
+    showTree()
+    history.replaceState(history.state, '', link())
+  },
+  remove: () => turnTo(tree.remove(tree.fork(tree.leaf))),
   first: () => go(0), back: () => step(-1), forth: () => step(1), end: () => go(position.moves.length),
   undo: () => tell({ do: 'undo' }), hint: () => tell({ do: 'hint' }), resign: () => tell({ do: 'resign' }),
   flip: () => { isTurned = view.flip = !view.flip; look() },
@@ -396,6 +431,11 @@ $('analyse').addEventListener('change', () => {
 for (const select of SEATS) select.addEventListener('change', takeSeats)
 $('opponent').addEventListener('change', () => open({ ...kept(), player: $('opponent').value }))
 
+function showTree() {
+  picture.show(tree, position.ply, opened.colours)
+  for (const id of ['promote', 'remove']) $(id).disabled = !tree.fork(tree.leaf)
+}
+
 const KEYS = {
   ArrowLeft: ACTS.back, ArrowRight: ACTS.forth, Home: ACTS.first, End: ACTS.end,
   u: ACTS.undo, h: ACTS.hint, f: ACTS.flip, n: ACTS.new, i: ACTS.inside, s: ACTS.sees,
@@ -404,10 +444,15 @@ const KEYS = {
   p: () => document.querySelector('[data-choice=pass]')?.click(),
   Escape: () => { board.putBack(); review.leave() },
 }
+// ↑ and ↓ go to the variation above or below, where there is one.
+function lane(key) {
+  const node = key === 'ArrowUp' ? picture.beside(-1) : key === 'ArrowDown' ? picture.beside(1) : null
+  return node && (() => visit(node))
+}
 addEventListener('keydown', event => {
   const typing = event.target.matches('textarea, select, input:not([type=checkbox])')
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !position || $('ask').open) return
-  const act = KEYS[event.key]
+  const act = KEYS[event.key] ?? lane(event.key)
   if (event.key === ' ' && ($('pause').hidden || event.target.matches('button, summary, input'))) return
   if (act) { event.preventDefault(); act() }
 })

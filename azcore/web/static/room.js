@@ -82,6 +82,13 @@ export class Connection {
 
 const number = text => text === null || text === '' || !Number.isFinite(Number(text)) ? undefined : Number(text)
 
+// A line of the tree in a URL: the plies that it shares with the line before it, perhaps the seat that resigned, and moves.
+function lineIn(text) {
+  const [where, ...moves] = text.split(' '), [ply, resigned] = where.split('!')
+  return { ply: number(ply), moves, resigned: number(resigned ?? null) ?? null }
+}
+const lineOf = ({ ply, moves, resigned }) => [resigned === null ? ply : `${ply}!${resigned}`, ...moves].join(' ')
+
 // The game in a URL, in the server's form, with this visitor's choices; null: none.
 export function gameIn(hash) {
   const held = new URLSearchParams(hash.slice(1))
@@ -92,6 +99,7 @@ export function gameIn(hash) {
     player: held.get('player'), start: held.get('start'), moves, ply: number(held.get('ply')) ?? moves.length,
     people: [...(held.get('people') ?? '0')].map(Number), resigned: number(held.get('resigned')) ?? null,
     ...(first ? { strengths: [first, second] } : {}),
+    lines: held.getAll('line').map(lineIn),
     ...(held.has('flip') ? { flip: held.get('flip') === '1' } : {}),
     letters: held.has('letters'), layer: held.get('layer') ?? 'visits', on: held.has('analysis'),
   }
@@ -106,6 +114,7 @@ export function hashOf(game) {
   put('ply', game.ply, game.moves.length)
   held.set('people', game.people.join(''))
   put('resigned', game.resigned)
+  for (const line of game.lines ?? []) held.append('line', lineOf(line))
   put('strength', [...new Set(game.strengths)].join(','))
   put('flip', game.flip === undefined ? undefined : Number(game.flip))
   put('letters', game.letters ? 1 : 0, 0)
