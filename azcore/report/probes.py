@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -42,6 +43,7 @@ GAMES = 64  # random ones, from which the positions are
 POSITIONS = 200  # any
 CHOICES = 100  # positions with a choice to make, of each kind, at most
 MOST_TRIED = 300_000  # legal actions of the positions searched for such wins
+BRIEFLY = 5.0  # seconds that a page which somebody waits for takes for a run
 COLUMNS = ["version", "weights", "step", "measure", "value", "chance", "margin"]
 CPU = torch.device("cpu")
 
@@ -113,12 +115,12 @@ class Known(NamedTuple):
 
 
 def in_words(measure: str, probe: Probe) -> str:
-    """A result, such as `7 of 10, by chance 1 of 10` or `clear, 0.62`."""
+    """A result, such as `7 of 10,` and on the next line `by chance 1 of 10`, or `clear, 0.62`."""
     if MEASURES[measure].is_share:
-        return f"{_of_ten(probe.value)}, by chance {_of_ten(probe.chance)}"
+        return f"{_of_ten(probe.value)},\nby chance {_of_ten(probe.chance)}"
     size = abs(probe.value)
     link = "none" if size <= probe.margin else "weak" if size < 0.5 else "clear"
-    return f"{link if size < 0.8 else 'close'}, {probe.value:.2f}"
+    return f"{link if size < 0.8 else 'close'}, {probe.value:.2f}".replace("-", "−")
 
 
 def _of_ten(share: float) -> str:
@@ -162,10 +164,16 @@ def probes_of(run: RunDirectory) -> list[Known]:
     return [Known(step, found[step]) for step in sorted(found)]
 
 
-def update(run: RunDirectory, device: torch.device = CPU) -> None:
+def update(run: RunDirectory, device: torch.device = CPU, seconds: float = math.inf) -> None:
     """Measure those of the run's checkpoints that have no results yet, and keep the results.
 
     It skips checkpoints that it cannot use, and does nothing in a folder that it cannot write to.
+
+    Args:
+        run: the run.
+        device: where the networks run.
+        seconds: after which it begins no other checkpoint; the next call continues. The last
+            checkpoint and the first come first.
 
     Raises:
         SettingError: the table is a link, or cannot be read or written.
@@ -176,8 +184,11 @@ def update(run: RunDirectory, device: torch.device = CPU) -> None:
     if not missing or not os.access(run.path, os.W_OK):
         return
     require_no_link(run.probes)
-    networks = Networks(device)
-    for weights in (each for each in wanted if each in missing):
+    networks, began = Networks(device), time.monotonic()
+    in_order = [weights for weights in wanted if weights in missing]
+    for weights in dict.fromkeys([in_order[-1], *in_order]):
+        if time.monotonic() - began > seconds:
+            break
         step, path = wanted[weights]
         try:
             game, network, _ = networks.loaded(path)

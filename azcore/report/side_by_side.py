@@ -72,35 +72,38 @@ class Column:
     x: dict[str, list[float | None]] = field(default_factory=dict)
 
 
-def write_side_by_side(path: Path, runs: Sequence[tuple[str, RunDirectory]]) -> None:
+def write_side_by_side(
+    path: Path, runs: Sequence[tuple[str, RunDirectory]], seconds: float = math.inf
+) -> None:
     """Write the page, atomically, so that a browser may load it at any time.
 
     Args:
         path: the file's path.
-        runs: as for `render_side_by_side`.
+        runs, seconds: as for `render_side_by_side`.
 
     Raises:
         SettingError: there are too few or too many, or the path is a link.
         OSError: it cannot be written.
     """
-    page = render_side_by_side(runs)
+    page = render_side_by_side(runs, seconds)
     require_no_link(path)
     with replacing(path) as file:
         file.write(page)
 
 
-def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
+def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]], seconds: float = math.inf) -> str:
     """The page as text.
 
     Args:
         runs: each with its name on the page.
+        seconds: for the probes of each run, see `azcore.report.probes.update`.
 
     Raises:
         SettingError: there are too few or too many.
     """
     if not FEWEST <= len(runs) <= MOST:
         raise SettingError(f"runs side by side must be {FEWEST} to {MOST}, got {len(runs)}")
-    columns = [_column(name, run) for name, run in runs]
+    columns = [_column(name, run, seconds) for name, run in runs]
     films = [game.film for column in columns for game in column.films if game.film is not None]
     folder = Path(__file__).parent
 
@@ -139,7 +142,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
-def _column(name: str, run: RunDirectory) -> Column:
+def _column(name: str, run: RunDirectory, seconds: float) -> Column:
     try:
         config = own_settings(run)
     except AzcoreError:
@@ -154,7 +157,7 @@ def _column(name: str, run: RunDirectory) -> Column:
         facts = None
     known: list[probes.Known] = []
     with suppress(AzcoreError):
-        probes.update(run)
+        probes.update(run, seconds=seconds)
         known = probes.probes_of(run)
     films = Films(run)
     return Column(
@@ -449,7 +452,7 @@ PLAY: Rows = (
         "the first player's edge",
         _both(lambda facts: _shares(facts.results), _results),
     ),
-    ("Random games", "from which the numbers are", _random(lambda facts: f"{facts.games}")),
+    ("Number of random games", "", _random(lambda facts: f"{facts.games}")),
 )
 COURSE: Rows = (
     (

@@ -120,7 +120,7 @@ class Runs:
         runs = [(name, self._run(name)) for name in dict.fromkeys(names)]
         with self._filming:
             try:
-                return render_side_by_side(runs)
+                return render_side_by_side(runs, probes.BRIEFLY)
             except (AzcoreError, OSError) as error:
                 raise RefusedError(str(error)) from error
 
@@ -292,5 +292,5 @@ def _has_numbers(series: Any, rows: list[dict[str, str]]) -> bool:
 
 def _report(run: RunDirectory) -> str:
     with contextlib.suppress(AzcoreError):
-        probes.update(run)
+        probes.update(run, seconds=probes.BRIEFLY)
     return Report(run.path).render()

@@ -150,9 +150,9 @@ def test_known_since(values: tuple[float, ...], since: int | None) -> None:
 
 
 def test_results_in_words() -> None:
-    assert in_words("wins", Probe(0.7, 0.034, 0.04)) == "7 of 10, by chance 3 of 100"
+    assert in_words("wins", Probe(0.7, 0.034, 0.04)) == "7 of 10,\nby chance 3 of 100"
     words = [in_words("score", Probe(value, 0, 0.25)) for value in (0.1, 0.3, 0.62, -0.9)]
-    assert words == ["none, 0.10", "weak, 0.30", "clear, 0.62", "close, -0.90"]
+    assert words == ["none, 0.10", "weak, 0.30", "clear, 0.62", "close, −0.90"]
 
 
 @pytest.fixture(name="run", scope="module")
@@ -187,7 +187,7 @@ def test_a_checkpoint_is_measured_once(run: RunDirectory, monkeypatch: pytest.Mo
     first.write_bytes(weights[0])
     second.write_bytes(weights[1])
     assert [each.probes for each in swapped[:2]] == [known[1].probes, known[0].probes]
-    second.write_bytes(weights[1][:-1] + b"0")
+    second.write_bytes(weights[1][:-1] + b"x")
     assert [each.step for each in probes.probes_of(run)] == [steps[0], *steps[2:]]
     second.write_bytes(weights[1])
 
