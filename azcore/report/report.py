@@ -352,7 +352,13 @@ def known_html(course: Sequence[Known], metrics: list[dict[str, str]]) -> str:
     heads = [
         f'<abbr title="{MEASURES[name].meaning}">{MEASURES[name].title}</abbr>' for name in names
     ]
-    rows = [["", "<b>Known</b>", *(f"<b>{since_in_words(course, name)}</b>" for name in names)]]
+    rows = [
+        [
+            "",
+            "<strong>Known</strong>",
+            *(f"<strong>{since_in_words(course, name)}</strong>" for name in names),
+        ]
+    ]
     for known in reversed(course):
         at = 0.0 if known.step == 0 else seconds.get(known.step)
         probes = known.probes

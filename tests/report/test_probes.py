@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,7 @@ def test_results_in_words() -> None:
 def run_fixture(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     folder = tmp_path_factory.mktemp("runs") / "mine"
     rated = ("arena.every_generations=1", "arena.games=2", "arena.num_simulations=2")
-    train(compose(*TINY, *rated, f"run_dir={folder}", "trainer.max_steps=16", "seed=5"))
+    train(compose(*TINY, *rated, f"run_dir={folder}", "trainer.max_steps=8", "seed=5"))
     return RunDirectory(folder)
 
 
@@ -167,8 +168,13 @@ def test_a_checkpoint_is_measured_once(run: RunDirectory, monkeypatch: pytest.Mo
     asked = []
     real = probes.measured
     monkeypatch.setattr(probes, "measured", lambda *given: asked.append(given) or real(*given))
-    steps = sorted({0, *run.step_checkpoints(), 16})
+    steps = sorted({0, *run.step_checkpoints(), 8})
     run.probes.unlink(missing_ok=True)
+    times = iter([0.0, 0.0, 6.0])
+    with monkeypatch.context() as now:
+        now.setattr(probes, "time", SimpleNamespace(monotonic=lambda: next(times)))
+        probes.update(run, seconds=5)
+    assert [known.step for known in probes.probes_of(run)] == steps[-1:]
     probes.update(run)
     assert [known.step for known in probes.probes_of(run)] == steps
     assert len(asked) == len(steps)
@@ -197,7 +203,7 @@ def test_pages_say_what_is_known_and_since_when(run: RunDirectory, tmp_path: Pat
     page = Report(run.path).render()
     assert "What does it know without search?" in page
     assert "Wins in one move</abbr>" in page
-    assert "<b>not yet</b>" in page
+    assert "<strong>not yet</strong>" in page
     both = render_side_by_side([("one", run), ("two", run)])
     assert 'data-known="wins"' in both
     assert "<small>not yet</small>" in both
