@@ -33,6 +33,7 @@ from azcore.errors import SettingError
 from azcore.game.registry import installed_games
 from azcore.learner.trainer_settings import max_time_of
 from azcore.networks.probe import processor
+from azcore.report import probes
 from azcore.report.side_by_side import FEWEST, MOST, SIDE_BY_SIDE, write_side_by_side
 from azcore.settings import build, convert, require, unknown_key
 from azcore.storage import table as tables
@@ -303,7 +304,7 @@ class Climb:
         if not FEWEST <= len(begun) <= MOST:
             return None
         page = self.folder / SIDE_BY_SIDE
-        write_side_by_side(page, begun)
+        write_side_by_side(page, begun, probes.BRIEFLY)
         return page
 
     def _refresh(self) -> None:

@@ -9,6 +9,7 @@ from azcore.assembly.pretrained import in_place_of_story
 from azcore.commands.result import write_result
 from azcore.errors import SettingError, os_errors_as
 from azcore.networks.backends import choose_device
+from azcore.report import probes
 from azcore.report.report import write_report
 from azcore.report.side_by_side import SIDE_BY_SIDE, write_side_by_side
 from azcore.settings import require
@@ -30,7 +31,9 @@ def report(config: Config) -> int:
         if places[0] != str(wanted[0]):
             raise SettingError(f"run_dir={wanted[0]}: a story that ships has no report of its own")
         with os_errors_as(SettingError, f"{run.report} cannot be written"):
-            page = write_report(run.path, choose_device(config["device"]))
+            device = choose_device(config["device"])
+            probes.update(run, device)
+            page = write_report(run.path, device)
     else:
         page = _side_by_side(places, out)
     print(f"report {page}, {page.stat().st_size / 1e3:,.0f} kB")

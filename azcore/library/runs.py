@@ -28,6 +28,7 @@ from azcore.library.lessons import Batches
 from azcore.library.player import Player, load
 from azcore.library.progress import display_for
 from azcore.library.settings import Settings, arguments, compose, settings_of
+from azcore.report import probes
 from azcore.report.report import ANCHOR, write_report
 from azcore.report.tables import cell, count, last_of_each, read_rows, scores
 from azcore.settings import require
@@ -163,7 +164,11 @@ class Run:
         return load(f"{self.path}@{'last' if step is None else f'step-{step}'}", game=self.game)
 
     def report(self) -> Report:
-        """Write `report.html` again: curves, ratings, and four games to step through."""
+        """Write `report.html` again: curves, ratings, and four games to step through.
+
+        First it measures what the checkpoints know that have not been measured yet.
+        """
+        probes.update(self._run)
         return Report(write_report(self.path))
 
     def records(self) -> Iterator[GameRecord]:

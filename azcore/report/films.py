@@ -17,7 +17,10 @@ from azcore.storage.run_directory import RunDirectory
 from azcore.storage.start_states import StartStates
 
 WANTED = ("first", "last")
+UNUSABLE = (AzcoreError, OSError, LookupError, TypeError)  # errors of records and their games
 MOMENTS = 8  # from the course of a run
+LATEST = 30  # games in which to count legal actions
+MOST_COUNTED = 3_000  # plies of these together; a game that has begun is counted to its end
 
 
 class Films:
@@ -40,20 +43,42 @@ class Films:
         """Up to `MOMENTS` games from the first to the latest, most of them early."""
         return self._filmed(self._chooser.spread(MOMENTS))
 
+    def legal_actions(self) -> float | None:
+        """The mean number of legal actions in the latest games, of the run's second half.
+
+        None: it has no games that can be replayed.
+        """
+        legal = plies = newest = 0
+        for chosen in reversed(self._chooser.latest(LATEST)):
+            try:
+                game, record = self._checked(chosen)
+            except UNUSABLE:
+                continue
+            newest = max(newest, record.weights_version)
+            if plies >= MOST_COUNTED or 2 * record.weights_version < newest:
+                break
+            state = StartStates(game).of(record.start)
+            for action in record.actions.tolist():
+                legal += int(game.legal_action_mask(state).sum())
+                state = game.step(state, action)
+            plies += len(record)
+        return legal / plies if plies else None
+
     def _filmed(self, wanted: list[Chosen]) -> list[Shown]:
         kept, self._shown = self._shown, {}
         found = []
         for chosen in wanted:
             try:
-                game = kept.get(chosen.place)
-                if game is None:
-                    record = self._chooser.record(chosen)
-                    game = film_of(self._chooser.game_of(record, "a game for a film"), record)
-            except (AzcoreError, OSError, LookupError, TypeError):
+                game = kept.get(chosen.place) or film_of(*self._checked(chosen))
+            except UNUSABLE:
                 continue  # the report describes the problem
             self._shown[chosen.place] = game
             found.append(game.because(chosen.why))
         return found
+
+    def _checked(self, chosen: Chosen) -> tuple[Game, GameRecord]:
+        record = self._chooser.record(chosen)
+        return self._chooser.game_of(record, "a game for a film"), record
 
 
 def film_of(game: Game, record: GameRecord) -> Shown:

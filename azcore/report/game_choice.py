@@ -13,6 +13,7 @@ from pathlib import Path
 from azcore.errors import GameFileError
 from azcore.game import Game
 from azcore.game.registry import received
+from azcore.report.tables import early
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, length_of, parse_frame
 from azcore.storage.referee import Referee
@@ -76,11 +77,13 @@ class Chooser:
     def spread(self, count: int) -> list[Chosen]:
         """Up to `count` games from the first to the last; most are early, where players change."""
         self._look()
-        if not self._places:
-            return []
-        last = len(self._places) - 1
-        numbers = [round(last * (step / (count - 1)) ** 2) for step in range(count)]
-        return [Chosen(self._places[number], "course") for number in dict.fromkeys(numbers)]
+        numbers = early(len(self._places), count)
+        return [Chosen(self._places[number], "course") for number in numbers]
+
+    def latest(self, count: int) -> list[Chosen]:
+        """The last `count` games, or fewer if the run has no more."""
+        self._look()
+        return [Chosen(place, "latest") for place in self._places[-count:]]
 
     def record(self, chosen: Chosen) -> GameRecord:
         """The record of a game.

@@ -87,6 +87,18 @@ class Networks:
         Raises:
             AzcoreError: it cannot be read, or is of another game or board.
         """
+        learned, predictor, step = self.loaded(path)
+        shapes = [(one.num_actions, one.observation_shape) for one in (learned, game)]
+        if shapes[0] != shapes[1]:
+            raise AzcoreError("it is for another board")
+        return predictor, step
+
+    def loaded(self, path: Path) -> tuple[Game, NetworkPredictor, int]:
+        """The game that a checkpoint learned, its network and its steps.
+
+        Raises:
+            AzcoreError: it cannot be read.
+        """
         key = path, path.stat().st_mtime_ns
         if self._last is None or self._last[0] != key:
             saved = read_checkpoint(path)
@@ -94,11 +106,7 @@ class Networks:
             learned = received(identity["name"], identity["settings"])
             network, step = network_of(saved, path, learned)
             self._last = key, learned, NetworkPredictor(network, learned, self._device), step
-        _, learned, predictor, step = self._last
-        shapes = [(one.num_actions, one.observation_shape) for one in (learned, game)]
-        if shapes[0] != shapes[1]:
-            raise AzcoreError("it is for another board")
-        return predictor, step
+        return self._last[1:]
 
 
 def predicted(

@@ -29,6 +29,7 @@ from azcore.pictures import shared, title_of
 from azcore.report.doctor import HISTORY, findings, numbers_of
 from azcore.report.figures import CHARTS, SECTIONS, chart_data, setting, share_of
 from azcore.report.games import Games, Shown
+from azcore.report.probes import MEASURES, Known, in_words, probes_of, since_in_words
 from azcore.report.tables import (
     cell,
     columns_of,
@@ -130,6 +131,10 @@ def _page(
         "gate": {**gate_curve(gate, metrics), "threshold": threshold},
         "games": plain,
     }
+    try:
+        known = probes_of(run)
+    except AzcoreError:
+        known = []
     name, settings = game_settings(config, plain[0] if plain else None)
     parts = {
         "title": html.escape(f"{title_of(name)} – {run.path.absolute().name}"),
@@ -143,6 +148,7 @@ def _page(
         "rating": rating_html(curve, matches),
         "gate": gate_html(gate, threshold),
         "sections": "\n".join(section_html(key, metrics) for key in SECTIONS),
+        "known": known_html(known, metrics),
         "notes": "".join(map(note_html, notes or ([] if games else [NO_GAME]))),
         "boards": boards_html(games),
         "choices": choices_html(plain),
@@ -331,6 +337,35 @@ def section_html(key: str, metrics: list[dict[str, str]]) -> str:
     if not figures:
         return ""
     return f'<section><h2>{SECTIONS[key]}</h2><div class="grid">{"".join(figures)}</div></section>'
+
+
+def known_html(course: Sequence[Known], metrics: list[dict[str, str]]) -> str:
+    """What each checkpoint knew without search, latest first; empty if none is measured."""
+    names = [name for name in MEASURES if any(name in known.probes for known in course)]
+    if not names:
+        return ""
+    seconds = {count(row, "step"): cell(row, "seconds") for row in metrics}
+    heads = [
+        f'<abbr title="{MEASURES[name].meaning}">{MEASURES[name].title}</abbr>' for name in names
+    ]
+    rows = [
+        [
+            "",
+            "<strong>Known</strong>",
+            *(f"<strong>{since_in_words(course, name)}</strong>" for name in names),
+        ]
+    ]
+    for known in reversed(course):
+        at = 0.0 if known.step == 0 else seconds.get(known.step)
+        probes = known.probes
+        texts = [in_words(name, probes[name]) if name in probes else "–" for name in names]
+        rows.append([f"{known.step:,}", "–" if at is None else duration(at), *texts])
+    return (
+        '<section><h2>What does it know without search?</h2><p class="lead">Each network answers '
+        "the same questions in positions of random games. A measure is known from the step on "
+        "after which it stays at least halfway from chance to its best.</p>"
+        f"{table_html('What each checkpoint knew', ('Step', 'Time', *heads), rows)}</section>"
+    )
 
 
 def matches_html(matches: list[dict[str, str]], ratings: dict[str, Rating]) -> str:

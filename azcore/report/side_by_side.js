@@ -65,6 +65,15 @@ for (const [number, chart] of CHARTS.entries()) {
   element("div", { class: "plot" }, null, figure);
 }
 
+// What a run's network knew at the time of the game shown.
+function showKnown(run, i, share) {
+  const game = run.games[Math.round(share * (run.games.length - 1))];
+  if (!game || !run.known.length) return;
+  const distance = (known) => Math.abs(known.step - game.step);
+  const { texts } = run.known.reduce((best, known) => (distance(known) < distance(best) ? known : best));
+  for (const cell of document.querySelectorAll(`#known td:nth-child(${i + 2}) [data-known]`)) cell.textContent = texts[cell.dataset.known] ?? "–";
+}
+
 // One slider for all runs: from the first game of each to its latest.
 const moment = document.getElementById("moment");
 const moments = Math.max(0, ...data.runs.map((run) => run.games.length));
@@ -81,6 +90,7 @@ function showGames(plays) {
     const when = game.step === 0 ? "untrained" : `after ${game.trained ?? "the last generation"}, step ${game.step.toLocaleString("en")}`;
     return [{ ...game, element: document.getElementById(`film-${i}-${place}`), title: `${labels[i]}, ${when}` }];
   });
+  data.runs.forEach((run, i) => showKnown(run, i, share));
   host.closest("section").hidden = !games.length;
   if (!games.length) return;
   control = together(host, games);
@@ -98,6 +108,7 @@ moment.value = moment.max;
 moment.closest("label").hidden = moments < 2;
 moment.addEventListener("input", () => showGames(control.isPlaying));
 for (const input of document.querySelectorAll("input[name=axis]")) input.addEventListener("change", drawCharts);
+document.getElementById("known").hidden = !data.runs.some((run) => run.known.length);
 showGames(!matchMedia("(prefers-reduced-motion: reduce)").matches);
 drawCharts();
 let before = window.innerWidth;

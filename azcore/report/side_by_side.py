@@ -8,10 +8,13 @@ scale: each is measured against random play of its own game, and as a share of i
 from __future__ import annotations
 
 import html
+import json
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from azcore.errors import AzcoreError, SettingError
 from azcore.game import Game
 from azcore.game.registry import received
 from azcore.pictures import shared, title_of
+from azcore.report import probes
 from azcore.report.figures import setting
 from azcore.report.films import Films
 from azcore.report.games import Shown
@@ -54,35 +58,44 @@ class Column:
     facts: RulesFacts | None
     rating: dict[str, Any]
     films: list[Shown]
+    legal: float | None  # mean number of legal actions in its latest games
+    known: list[probes.Known]
     curves: dict[str, list[float | None]] = field(default_factory=dict)
     x: dict[str, list[float | None]] = field(default_factory=dict)
 
 
-def write_side_by_side(path: Path, runs: Sequence[tuple[str, RunDirectory]]) -> None:
+def write_side_by_side(
+    path: Path, runs: Sequence[tuple[str, RunDirectory]], seconds: float = math.inf
+) -> None:
     """Write the page, atomically, so that a browser may load it at any time.
+
+    Args:
+        path: the file's path.
+        runs, seconds: as for `render_side_by_side`.
 
     Raises:
         SettingError: there are too few or too many, or the path is a link.
         OSError: it cannot be written.
     """
-    page = render_side_by_side(runs)
+    page = render_side_by_side(runs, seconds)
     require_no_link(path)
     with replacing(path) as file:
         file.write(page)
 
 
-def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
+def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]], seconds: float = math.inf) -> str:
     """The page as text.
 
     Args:
         runs: each with its name on the page.
+        seconds: for the probes of each run, see `azcore.report.probes.update`.
 
     Raises:
         SettingError: there are too few or too many.
     """
     if not FEWEST <= len(runs) <= MOST:
         raise SettingError(f"runs side by side must be {FEWEST} to {MOST}, got {len(runs)}")
-    columns = [_column(name, run) for name, run in runs]
+    columns = [_column(name, run, seconds) for name, run in runs]
     films = [game.film for column in columns for game in column.films if game.film is not None]
     data = {
         "runs": [
@@ -93,6 +106,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
                 "curves": column.curves,
                 "rating": column.rating,
                 "games": [_game_data(column, game) for game in column.films],
+                "known": [_known_data(column, known) for known in column.known],
             }
             for column in columns
         ]
@@ -101,7 +115,9 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
         "title": html.escape(" · ".join(dict.fromkeys(column.title for column in columns))),
         "css": read("report.css", "films.css", "side_by_side.css"),
         "games": html.escape(", ".join(dict.fromkeys(column.title for column in columns))),
+        "known": _knowledge(columns),
         "rules": _table(columns, RULES),
+        "play": _table(columns, PLAY),
         "course": _table(columns, COURSE),
         "definitions": shared(films) if films else "",
         "boards": "".join(_boards(number, column) for number, column in enumerate(columns)),
@@ -111,7 +127,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
     return filled("side_by_side.html", parts)
 
 
-def _column(name: str, run: RunDirectory) -> Column:
+def _column(name: str, run: RunDirectory, seconds: float) -> Column:
     try:
         config = own_settings(run)
     except AzcoreError:
@@ -121,9 +137,14 @@ def _column(name: str, run: RunDirectory) -> Column:
     drawn = [rows[i] for i in thinned(len(rows), POINTS)]
     game = _game(config)
     try:
-        facts = None if game is None else facts_of(game)
+        facts = None if game is None else _facts(json.dumps(config["game"], sort_keys=True))
     except AzcoreError:
         facts = None
+    known: list[probes.Known] = []
+    with suppress(AzcoreError):
+        probes.update(run, seconds=seconds)
+        known = probes.probes_of(run)
+    films = Films(run)
     return Column(
         name=name,
         title=_title(config),
@@ -132,7 +153,9 @@ def _column(name: str, run: RunDirectory) -> Column:
         game=game,
         facts=facts,
         rating=rating_curve(matches, rows, fit_ratings(scores(matches), ANCHOR)),
-        films=Films(run).course(),
+        films=films.course(),
+        legal=films.legal_actions(),
+        known=known,
         curves={curve: [of(row) for row in drawn] for curve, of in CURVES.items()},
         x={axis: [cell(row, axis) for row in drawn] for axis in AXES},
     )
@@ -147,6 +170,13 @@ def _game(config: Mapping[str, Any]) -> Game | None:
         return received(given["name"], settings)
     except (AzcoreError, TypeError):
         return None
+
+
+@lru_cache(maxsize=32)
+def _facts(config: str) -> RulesFacts | None:
+    """The facts of a game with these settings, which are JSON, so that a page takes them once."""
+    game = _game({"game": json.loads(config)})
+    return None if game is None else facts_of(game)
 
 
 def _title(config: Mapping[str, Any]) -> str:
@@ -217,7 +247,19 @@ def _results(column: Column) -> str:
     first, draws = _lately("seat0_win_rate")(column), _lately("draw_rate")(column)
     if first is None or draws is None:
         return UNKNOWN
-    return " / ".join(f"{100 * share:.0f}" for share in (first, draws, 1 - first - draws)) + " %"
+    return _shares((first, draws, 1 - first - draws))
+
+
+def _shares(results: Sequence[float]) -> str:
+    return " / ".join(f"{100 * share:.0f}" for share in results) + " %"
+
+
+def _both(
+    at_random: Callable[[RulesFacts], str], learned: Callable[[Column], str]
+) -> Callable[[Column], str]:
+    """Two lines: of random games, and of the run's latest."""
+    of_random = _random(at_random)
+    return lambda column: f"random {of_random(column)}\nlearned {learned(column)}"
 
 
 def _length(column: Column) -> str:
@@ -374,19 +416,28 @@ RULES: Rows = (
         _rules(lambda game: f"{game.dirichlet_alpha:.3g}"),
     ),
     ("Maximum game length", "", _rules(lambda game: f"{game.max_game_length:,} plies")),
-    ("Mean number of legal actions", "", _random(lambda facts: f"{facts.legal:.1f}")),
+    ("Number of games, about", "", _random(lambda facts: in_words(facts.tree))),
+)
+PLAY: Rows = (
+    (
+        "Mean number of legal actions",
+        "how many moves there are to choose from",
+        _both(
+            lambda facts: f"{facts.legal:.1f}",
+            lambda column: UNKNOWN if column.legal is None else f"{column.legal:.1f}",
+        ),
+    ),
     (
         "Mean length",
         "a ply is one player's move",
-        _random(lambda facts: f"{facts.length:.0f} plies"),
+        _both(lambda facts: f"{facts.length:.0f} plies", _length),
     ),
     (
         "First player wins / draws / loses",
-        "",
-        _random(lambda facts: " / ".join(f"{100 * s:.0f}" for s in facts.results) + " %"),
+        "the first player's edge",
+        _both(lambda facts: _shares(facts.results), _results),
     ),
-    ("Number of games, about", "", _random(lambda facts: in_words(facts.tree))),
-    ("Estimated from", "", _random(lambda facts: f"{facts.games} random games")),
+    ("Number of random games", "", _random(lambda facts: f"{facts.games}")),
 )
 COURSE: Rows = (
     (
@@ -415,27 +466,73 @@ COURSE: Rows = (
         "how much of the result the network predicts",
         _half(lambda column: column.curves["foreseen"]),
     ),
-    ("Current game length", "", _length),
-    ("First player wins / draws / loses, currently", "", _results),
 )
 
 
 def _table(columns: Sequence[Column], rows: Rows) -> str:
+    return _card(
+        columns,
+        "".join(
+            _row(
+                label,
+                meaning,
+                "".join(f"<td>{html.escape(describe(column))}</td>" for column in columns),
+            )
+            for label, meaning, describe in rows
+        ),
+    )
+
+
+def _row(label: str, meaning: str, cells: str) -> str:
+    small = f"<small>{meaning}</small>" if meaning else ""
+    return f'<tr><th scope="row">{label}{small}</th>{cells}</tr>'
+
+
+def _card(columns: Sequence[Column], body: str) -> str:
     heads = "".join(
         f'<th scope="col"><span class="run s{i}">{html.escape(column.title)}</span>'
         f"<small>{html.escape(column.name)}</small></th>"
         for i, column in enumerate(columns)
     )
-    body = "".join(
-        f'<tr><th scope="row">{label}{f"<small>{meaning}</small>" if meaning else ""}</th>'
-        + "".join(f"<td>{html.escape(describe(column))}</td>" for column in columns)
-        + "</tr>"
-        for label, meaning, describe in rows
-    )
     return (
         '<div class="card scroll" tabindex="0"><table class="facts-table"><thead><tr><td></td>'
         f"{heads}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _knowledge(columns: Sequence[Column]) -> str:
+    """What the networks know, as of their latest checkpoint; the script follows the slider."""
+    if not any(column.known for column in columns):
+        return ""
+    rows = [("when", "Network", "the checkpoint nearest to the game above")]
+    for name, measure in probes.MEASURES.items():
+        if any(name in known.probes for column in columns for known in column.known):
+            rows.append((name, measure.title, measure.meaning))
+    body = "".join(
+        _row(label, meaning, "".join(_known_cell(column, name) for column in columns))
+        for name, label, meaning in rows
+    )
+    return _card(columns, body)
+
+
+def _known_cell(column: Column, name: str) -> str:
+    texts = _known_data(column, column.known[-1])["texts"] if column.known else {}
+    since = ""
+    if name in texts and name != "when":
+        since = f"<small>{probes.since_in_words(column.known, name)}</small>"
+    return (
+        f'<td><span data-known="{name}">{html.escape(texts.get(name, UNKNOWN))}</span>{since}</td>'
+    )
+
+
+def _known_data(column: Column, known: probes.Known) -> dict[str, Any]:
+    """A checkpoint's results in words, by measure."""
+    when = f"step {known.step:,}"
+    trained = _trained(column, known.step)
+    if known.step and trained is not None:
+        when += f", after {trained}"
+    texts = {name: probes.in_words(name, probe) for name, probe in known.probes.items()}
+    return {"step": known.step, "texts": {"when": when if known.step else "untrained", **texts}}
 
 
 def _boards(number: int, column: Column) -> str:
@@ -449,9 +546,14 @@ def _boards(number: int, column: Column) -> str:
 
 def _game_data(column: Column, game: Shown) -> dict[str, Any]:
     """A game with the time that its player had trained."""
+    return {**game.data, "trained": _trained(column, game.data["step"])}
+
+
+def _trained(column: Column, step: int) -> str | None:
+    """How long a network had trained after so many steps; None: not in the run's table."""
     steps, seconds = (
         [cell(row, name) or 0.0 for row in column.rows] for name in ("step", "seconds")
     )
-    there = bisect_left(steps, game.data["step"])
-    trained = 0.0 if not game.data["step"] else (seconds[there] if there < len(seconds) else None)
-    return {**game.data, "trained": None if trained is None else duration(trained)}
+    there = bisect_left(steps, step)
+    trained = 0.0 if not step else (seconds[there] if there < len(seconds) else None)
+    return None if trained is None else duration(trained)

@@ -77,6 +77,12 @@ def thinned(size: int, limit: int = MAX_POINTS) -> list[int]:
     return [int(i) for i in np.linspace(0, size - 1, limit).round()]
 
 
+def early(size: int, limit: int) -> list[int]:
+    """At most `limit` of the indices below `size`, first and last included; most of them early."""
+    spread = [round((size - 1) * (i / (limit - 1)) ** 2) for i in range(limit)]
+    return list(dict.fromkeys(spread)) if size else []
+
+
 def scores(matches: list[dict[str, str]]) -> list[MatchScore | PairScore]:
     """The results to rate; the latest ones of a table that is longer than any run's."""
     return [

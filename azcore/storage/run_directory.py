@@ -15,6 +15,7 @@ metrics.csv              one row per generation
 matches.csv              one row per rating match
 gate.csv                 one row per match of a candidate against the best player
 members.csv              one row per process or actor of self-play, of the latest generation
+probes.csv               what checkpoints knew without search, as pages measured it
 progress.json            progress of the current generation's self-play
 logs/                    TensorBoard
 report.html              updated during the run
@@ -57,7 +58,7 @@ MOST_GAMES = 10**7  # of self-play at once; ten thousand workers times 256 would
 OWN = (  # prefixes of azcore's own names, including those of files being written
     *("config.yaml", "sizes.json", "checkpoints", "games", "metrics.csv", "matches.csv"),
     *("gate.csv", "members.csv", "logs", "report.html", "result.json", "aside", "lock"),
-    "progress.json",
+    *("probes.csv", "progress.json"),
 )
 
 
@@ -105,6 +106,7 @@ class RunDirectory:
         self.matches = path / "matches.csv"
         self.gate = path / "gate.csv"
         self.members = path / "members.csv"
+        self.probes = path / "probes.csv"
         self.progress = path / "progress.json"
         self.logs = path / "logs"
         self._lock: TextIO | None = None

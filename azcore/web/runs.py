@@ -17,6 +17,7 @@ from azcore.arena.elo import fit_ratings
 from azcore.assembly.pretrained import STORY, named_stories
 from azcore.errors import AzcoreError
 from azcore.pictures import shared
+from azcore.report import probes
 from azcore.report.doctor import HISTORY, findings, numbers_of
 from azcore.report.figures import CHARTS, SECTIONS, chart_data
 from azcore.report.films import Films
@@ -119,7 +120,7 @@ class Runs:
         runs = [(name, self._run(name)) for name in dict.fromkeys(names)]
         with self._filming:
             try:
-                return render_side_by_side(runs)
+                return render_side_by_side(runs, probes.BRIEFLY)
             except (AzcoreError, OSError) as error:
                 raise RefusedError(str(error)) from error
 
@@ -290,4 +291,6 @@ def _has_numbers(series: Any, rows: list[dict[str, str]]) -> bool:
 
 
 def _report(run: RunDirectory) -> str:
+    with contextlib.suppress(AzcoreError):
+        probes.update(run, seconds=probes.BRIEFLY)
     return Report(run.path).render()

@@ -13,6 +13,7 @@ from azcore.assembly.entrants import checkpoints_of
 from azcore.commands.export.story import chosen
 from azcore.commands.train import train
 from azcore.errors import SettingError
+from azcore.report.probes import probes_of
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
 from azcore.web.players import Players
@@ -50,6 +51,7 @@ def test_a_story_is_a_small_run_that_cannot_be_resumed(azcore: CommandLine, run:
     assert games[-1].to_bytes() == every[-1]
     assert 2 <= len(games) <= 4
     assert str(run.parent) not in story.config.read_text()
+    assert [known.step for known in probes_of(story)] == kept
 
     assert azcore("command=report", f"run_dir=[story,{run}]", "out=page.html")[0] == 0
     play = ("command=arena", "game=tic_tac_toe", "players=[story@all,random]", "arena.games=2")

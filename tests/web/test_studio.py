@@ -425,11 +425,18 @@ def test_runs_side_by_side_and_saved_as_a_file(place: str, tmp_path: Path, width
         page.click("[data-films=next]")
         page.locator("#films .description", has_text="1: X plays").wait_for()
         page.locator("#films .description", has_text="1: black plays").nth(1).wait_for()
+        known = page.locator("#known tr", has_text="Wins in one move").locator("td")
+        assert "by chance" in known.first.inner_text()
+        network = page.locator("#known [data-known=when]")
+        assert re.match(r"step \d+, after", network.first.inner_text())
         page.locator("#moment").fill("0")
+        assert network.first.inner_text() == "untrained"
         page.locator("#films figcaption", has_text="Go 3×3, untrained").wait_for()
         page.locator("input[value=evaluations]").check(force=True)
         page.locator('svg[aria-label*="over evaluations of networks"]').first.wait_for()
         page.locator("tr", has_text="Number of actions").get_by_text("10").wait_for()
+        legal = page.locator("tr", has_text="Mean number of legal actions").locator("td").first
+        assert re.fullmatch(r"random 5\.\d\nlearned \d\.\d", legal.inner_text())
         page.evaluate("window.print = () => { window.atPrint = document.body.className }")
         page.click("#print-sheet")
         page.evaluate("document.body.className = window.atPrint")

@@ -16,6 +16,7 @@ from azcore.commands.export.checkpoint import given_away, without_folders
 from azcore.commands.export.settings import ExportedStory
 from azcore.commands.result import write_result
 from azcore.errors import CheckpointError
+from azcore.report import probes
 from azcore.settings import require
 from azcore.storage.checkpoint import KEY, halved, read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile, new_game_file
@@ -70,6 +71,7 @@ def _write(run: RunDirectory, story: RunDirectory, count: int) -> list[int]:
     with new_game_file(story.records) as write:
         for record in _games(GameFile(run.records).read(), steps):
             write(record)
+    probes.update(story)
     return steps
 
 
