@@ -28,7 +28,7 @@ from azcore.storage.imported_records import RecordMaker
 from azcore.storage.puzzles import Puzzle, read_puzzles
 from azcore.storage.starts import read_starts
 from azcore.storage.transcripts import read_transcripts
-from azcore.web.room import _read
+from azcore.web.files import paste
 from protocol_kit import Recorder, make_engine
 
 GAMES = {".sgf": "go", ".pgn": "chess", ".epd": "chess"}  # others are of shogi
@@ -308,9 +308,10 @@ def test_a_file_of_games(tmp_path: Path, file: File) -> None:
     # The page and GTP read the first game.
     first = wanted[0]
     with nullcontext() if first.moves else refusal(first.fault):
-        line, error = _read(game, file.text.strip())
+        pasted = paste(game, file.text.strip())
+        line = pasted.kept[0].line
         assert shown(game, line.start_text, line.actions) == (first.start, first.moves)
-        assert (first.fault in str(error)) if first.fault else error is None
+        assert (first.fault in pasted.notes) if first.fault else "error" not in pasted.notes
     if path.suffix == ".sgf":
         server, told = server_of(game)
         server.run(iter(["boardsize 9", f"komi {KOMI}", f"loadsgf {path}"]))
@@ -356,7 +357,7 @@ def test_a_file_of_positions(tmp_path: Path, file: File) -> None:
     server, told = server_of(game)
     for line, each in zip(file.text.splitlines(), wanted, strict=True):
         with nullcontext() if each.text else refusal(each.fault):
-            pasted, _ = _read(game, line)
+            pasted = paste(game, line).kept[0].line
             assert game.state_to_text(pasted.state) == each.text
         fen = re.match(r"(?:\S+ ){4}(?:\d+ \d+)?", line)
         place = f"fen {fen[0]}" if fen and path.suffix == ".epd" else line.removeprefix("position ")
