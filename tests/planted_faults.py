@@ -1563,8 +1563,8 @@ WIRING = [
     Fault(
         "self-play without the starts that the game names",
         "azcore/assembly/parts.py",
-        "            return starts\n        return read_starts",
-        "            return None\n        return read_starts",
+        "            return starts_of_game(self.game, variant)\n",
+        "            return None\n",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(

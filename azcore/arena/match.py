@@ -223,6 +223,8 @@ def play_match(
         second: has the other seat; a different object from `first`, since both keep their trees.
         progress: called after each ply of all games with the number of games that have ended.
         tablebase: ends each game whose outcome it has; None: play games to their end.
+        plan: as `MatchPlan` describes. With the same plan, players of the same settings play the
+            same games.
 
     Raises:
         SettingError: G is odd or below 2, or games end within `opening_plies`.

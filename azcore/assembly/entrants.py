@@ -246,7 +246,7 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
     """Name, version and settings of the game of the first checkpoint; None if there is none.
 
     Raises:
-        SettingError, CheckpointError: as `players_from`.
+        SettingError, CheckpointError: as `players_named`.
     """
     for text in texts:
         if text.partition(":")[0] not in KINDS and not is_program(text, programs):

@@ -189,18 +189,14 @@ class RunSettings(LearningSettings, MatchSettings):
         """The starts of self-play: from files, or else those that the game names.
 
         Raises:
-            AzcoreError: a file cannot be read, a game cannot begin there, or there are none for
-                selfplay.start_share.
+            AzcoreError: a file cannot be read, or a game cannot begin there.
         """
         if self.supervised.enabled:
             return None
         files, plies = self.selfplay.starts, self.selfplay.start_plies
         variant = self.selfplay_game
         if not files:
-            starts, share = starts_of_game(self.game, variant), self.selfplay.start_share
-            wanted = f"1 without selfplay.starts, as {self.game.name} states no starts"
-            require(starts is not None or share == 1, "selfplay.start_share", wanted, share)
-            return starts
+            return starts_of_game(self.game, variant)
         return read_starts(self.game, files, plies, "selfplay.starts", variant=variant)
 
 

@@ -103,8 +103,8 @@ CONDITIONS = (
     ),
     Condition(
         ("puct.virtual_loss", "puct.virtual_loss_is_loss"),
-        lambda s: s["search"].get("leaves_per_tree", 1) > 1 or _beside(s),
-        "search=puct search.leaves_per_tree above 1, or with web=true",
+        lambda s: s["search"].get("leaves_per_tree", 1) != 1 or _beside(s),
+        "search=puct and search.leaves_per_tree above 1, or with web=true",
     ),
     Condition(
         ("puct.reuse_limit",), lambda s: bool(s["puct"]["reuse_subtree"]), "puct.reuse_subtree=true"
@@ -129,7 +129,7 @@ CONDITIONS = (
     ),
     Condition(
         ("learner.sync_batch_norm",),
-        lambda s: s["trainer"]["devices"] * s["trainer"]["num_nodes"] > 1,
+        lambda s: s["trainer"]["devices"] != 1 or s["trainer"]["num_nodes"] != 1,
         "trainer.devices or trainer.num_nodes above 1",
     ),
     *map(_learns, TARGETS),

@@ -57,7 +57,9 @@ def register() -> None:
     for package, folder in plugin_folders():
         for file in sorted((folder / "method").glob("*.yaml")):
             if keys_of_method(file.stem):
-                raise SettingError(f"{file}: {package} needs another name, azcore has this method")
+                raise SettingError(
+                    f"{file}: azcore has a method of this name; {package} must rename its own"
+                )
     Plugins.instance().register(PluginConfigs)
     for name, settings in methods().items():
         node = OmegaConf.create()

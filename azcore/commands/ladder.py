@@ -297,19 +297,23 @@ class Climb:
             )
         return True
 
-    def write_page(self) -> Path | None:
-        """Write the side-by-side page of the runs; None: too few or too many."""
+    def write_page(self, seconds: float = probes.BRIEFLY) -> Path | None:
+        """Write the side-by-side page of the runs; None: too few or too many.
+
+        Args:
+            seconds: as for `probes.update`.
+        """
         runs = [(name, RunDirectory(self.folder / name)) for name in self.runs]
         begun = [(name, run) for name, run in runs if run.metrics.is_file()]
         if not FEWEST <= len(begun) <= MOST:
             return None
         page = self.folder / SIDE_BY_SIDE
-        write_side_by_side(page, begun, probes.BRIEFLY)
+        write_side_by_side(page, begun, seconds)
         return page
 
     def _refresh(self) -> None:
         with suppress(Exception):  # a failed page must not stop a run
-            self.write_page()
+            self.write_page(0.0)  # beside training
 
     def _once(self, name: str, line: Sequence[str]) -> bool:
         """Run a line and save its output, unless that is done; False: interrupted."""

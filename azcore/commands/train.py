@@ -119,7 +119,10 @@ def train_run(
         settings = replace(settings, backend=replace(backend, name="inline", processes=None))
         require(not settings.overlaps, "schedule", "alternate without self-play", "overlap")
     check_before_training(config, settings.game)
-    name = settings.game.name
+    name, share = settings.game.name, settings.selfplay.start_share
+    if share < 1 and not resume and not config[FORK]:  # older runs may have one without effect
+        wanted = f"1 without selfplay.starts, as {name} states no starts"
+        require(settings.selfplay_starts() is not None, "selfplay.start_share", wanted, share)
     run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
     before = own_settings(run) if resume else {}
     origin, notes = before.get(ORIGIN, {}), notes_in(before.get(NOTES))

@@ -32,6 +32,7 @@ class NetworkEvaluator(Evaluator):
     """Evaluates leaves with torch on a copy of the weights, so that training can continue.
 
     Args:
+        network: returns logits [S, A] and values [S] for observations [S, C, H, W].
         threads: cores for each evaluation on a CPU; None: torch's own setting.
         compiled: use torch.compile, at the first evaluation. The code serves batches of other
             sizes, except perhaps small ones, and all networks of the same shape.

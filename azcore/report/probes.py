@@ -14,6 +14,7 @@ import math
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from azcore.errors import AzcoreError
-from azcore.game import Game
+from azcore.errors import AzcoreError, FaultyGameError, SettingError
+from azcore.game import CompiledGame, Game
 from azcore.game.batch import GameBatch, make_batch
 from azcore.game.exhaustive_search import nothing_decided
+from azcore.game.faults import game_faults
 from azcore.game.positions import make_positions, only_roots
 from azcore.game.registry import received
 from azcore.report.predicted import Networks
@@ -42,8 +44,10 @@ CHECKPOINTS = 12  # of a run, most of them early
 GAMES = 64  # random ones, from which the positions are
 POSITIONS = 200  # any
 CHOICES = 100  # positions with a choice to make, of each kind, at most
-MOST_TRIED = 300_000  # legal actions of the positions searched for such wins
+MOST_TRIED = 300_000  # legal actions of the positions searched for such wins, by compiled rules
+MOST_TRIED_PLAIN = 5_000  # by rules in plain Python
 BRIEFLY = 5.0  # seconds that a page which somebody waits for takes for a run
+NOTHING = "none"  # measure of the row of a checkpoint without results
 COLUMNS = ["version", "weights", "step", "measure", "value", "chance", "margin"]
 CPU = torch.device("cpu")
 
@@ -66,7 +70,7 @@ class Measure:
 MEASURES = {
     "wins": Measure(
         title="Wins in one move",
-        meaning="how many it plays, with moves drawn from its policy; by chance, from all moves",
+        meaning="how many it plays if it draws moves from its policy; by chance: if from all moves",
         is_share=True,
     ),
     "gains": Measure(
@@ -95,8 +99,8 @@ MEASURES = {
 class Probe(NamedTuple):
     """A checkpoint's result in one measure.
 
-    `value` is a share from 0 to 1 or a correlation from -1 to 1, `chance` that of a network that
-    knows nothing, and `margin` two standard errors of the latter.
+    `value` is a share from 0 to 1 or a correlation from -1 to 1, `chance` the value of a network
+    that knows nothing, and `margin` two standard errors of `chance`.
     """
 
     value: float
@@ -118,9 +122,9 @@ def in_words(measure: str, probe: Probe) -> str:
     """A result, such as `7 of 10,` and on the next line `by chance 1 of 10`, or `clear, 0.62`."""
     if MEASURES[measure].is_share:
         return f"{_of_ten(probe.value)},\nby chance {_of_ten(probe.chance)}"
-    size = abs(probe.value)
-    link = "none" if size <= probe.margin else "weak" if size < 0.5 else "clear"
-    return f"{link if size < 0.8 else 'close'}, {probe.value:.2f}".replace("-", "−")
+    sizes = {"reversed": -probe.margin, "none": probe.margin, "weak": 0.5, "clear": 0.8}
+    link = next((word for word, most in sizes.items() if probe.value <= most), "close")
+    return f"{link}, {probe.value:.2f}".replace("-", "−")
 
 
 def _of_ten(share: float) -> str:
@@ -154,11 +158,11 @@ def probes_of(run: RunDirectory) -> list[Known]:
 
     Anybody may have written the table: other rows are ignored.
     """
-    weights = {_digest(path): step for step, path in _wanted(run).items()}
+    weights = {_digest(path): step for step, path in _checkpoints(run).items()}
     found: dict[int, dict[str, Probe]] = {}
     for row in _rows(run):
         step = weights.get(row["weights"])
-        if step is not None:
+        if step is not None and row["measure"] in MEASURES:
             value, chance, margin = (float(row[name]) for name in ("value", "chance", "margin"))
             found.setdefault(step, {})[row["measure"]] = Probe(value, chance, margin)
     return [Known(step, found[step]) for step in sorted(found)]
@@ -167,50 +171,61 @@ def probes_of(run: RunDirectory) -> list[Known]:
 def update(run: RunDirectory, device: torch.device = CPU, seconds: float = math.inf) -> None:
     """Measure those of the run's checkpoints that have no results yet, and keep the results.
 
-    It skips checkpoints that it cannot use, and does nothing in a folder that it cannot write to.
+    It measures a checkpoint that it cannot use once, and does nothing in a folder that it cannot
+    write to.
 
     Args:
         run: the run.
         device: where the networks run.
         seconds: after which it begins no other checkpoint; the next call continues. The last
-            checkpoint and the first come first.
+            checkpoint and the first come first, and one is measured in any case.
 
     Raises:
-        SettingError: the table is a link, or cannot be read or written.
+        SettingError: the table is a link, or cannot be read.
     """
-    wanted = {_digest(path): (step, path) for step, path in _wanted(run).items()}
-    rows = [row for row in _rows(run) if row["weights"] in wanted]
-    missing = wanted.keys() - {row["weights"] for row in rows}
+    paths = _checkpoints(run)
+    steps = sorted(paths)
+    wanted = {_digest(paths[steps[i]]): steps[i] for i in early(len(steps), CHECKPOINTS)}
+    missing = [weights for weights in wanted if weights not in {r["weights"] for r in _rows(run)}]
     if not missing or not os.access(run.path, os.W_OK):
         return
     require_no_link(run.probes)
-    networks, began = Networks(device), time.monotonic()
-    in_order = [weights for weights in wanted if weights in missing]
-    for weights in dict.fromkeys([in_order[-1], *in_order]):
+    networks, began, rows = Networks(device), time.monotonic(), list[dict[str, str]]()
+    for weights in dict.fromkeys([missing[-1], *missing]):
+        step = wanted[weights]
+        try:
+            game, network, _ = networks.loaded(paths[step])
+            results = measured(network, game)
+        except FaultyGameError:
+            break  # the others have the same game
+        except RuntimeError:  # torch: no memory
+            continue
+        except (AzcoreError, OSError, LookupError, TypeError):
+            results = {}
+        found = {name: list(map(float, probe)) for name, probe in results.items()}
+        rows += [
+            {"version": str(VERSION), "weights": weights, "step": str(step), "measure": name}
+            | {
+                column: f"{number:.4f}"
+                for column, number in zip(Probe._fields, numbers, strict=True)
+            }
+            for name, numbers in (found or {NOTHING: [0.0, 0.0, 0.0]}).items()
+        ]
         if time.monotonic() - began > seconds:
             break
-        step, path = wanted[weights]
-        try:
-            game, network, _ = networks.loaded(path)
-            results = measured(network, game)
-        except (AzcoreError, OSError, LookupError, TypeError, RuntimeError):  # torch: no memory
-            continue
-        for measure, probe in results.items():
-            rows.append(
-                {"version": str(VERSION), "weights": weights, "step": str(step), "measure": measure}
-                | {name: f"{value:.4f}" for name, value in probe._asdict().items()}
-            )
-    Table(run.probes, COLUMNS).replace({name: row[name] for name in COLUMNS} for row in rows)
+    present = {_digest(path) for path in paths.values()}
+    kept = [row for row in _rows(run) if row["weights"] in present]  # of other programs, too
+    with suppress(SettingError):  # then they are measured again
+        Table(run.probes, COLUMNS).replace({n: row[n] for n in COLUMNS} for row in kept + rows)
 
 
-def _wanted(run: RunDirectory) -> dict[int, Path]:
-    """The checkpoints to measure, by steps: some rated ones, most of them early, and the last."""
+def _checkpoints(run: RunDirectory) -> dict[int, Path]:
+    """The run's checkpoints by steps: those it rated, and the last."""
     paths = run.step_checkpoints()
     metrics = read_rows(run.metrics)
     if run.last_checkpoint.is_file():
         paths = {count(metrics[-1], "step") if metrics else 0: run.last_checkpoint} | paths
-    steps = sorted(step for step, path in paths.items() if path.is_file())
-    return {steps[i]: paths[steps[i]] for i in early(len(steps), CHECKPOINTS)}
+    return {step: path for step, path in paths.items() if path.is_file()}
 
 
 def _digest(path: Path) -> str:
@@ -230,7 +245,7 @@ def _is_valid(row: dict[str, str]) -> bool:
     return (
         all(name in row for name in COLUMNS)
         and row["version"] == str(VERSION)
-        and row["measure"] in MEASURES
+        and row["measure"] in (*MEASURES, NOTHING)
         and all(number is not None and abs(number) <= 1 for number in numbers)
     )
 
@@ -282,7 +297,8 @@ def measured(network: Predictor, game: Game) -> dict[str, Probe]:
             for one, choice in zip(answers, choices, strict=True)
         ]
         results[name] = _share(shares, [choice.chance for choice in choices])
-    return {name: results[name] for name in MEASURES if results.get(name) is not None}  # type: ignore[misc]
+    known = ((name, results.get(name)) for name in MEASURES)
+    return {n: probe for n, probe in known if probe is not None and math.isfinite(probe.value)}
 
 
 def _correlation(values: npt.NDArray[Any], truth: npt.NDArray[np.float64]) -> Probe | None:
@@ -317,10 +333,10 @@ def questions_of(game: Game) -> Questions:
     """The questions for a game; the same ones for the same settings.
 
     Raises:
-        AzcoreError: the game breaks its contract.
+        FaultyGameError: the game breaks its contract.
     """
-    identity = game.identity
-    return _questions(json.dumps(identity, sort_keys=True))
+    with game_faults():
+        return _questions(json.dumps(game.identity, sort_keys=True))
 
 
 @lru_cache(maxsize=8)
@@ -382,12 +398,13 @@ def _play(game: Game, rng: np.random.Generator, some: Sample, won: Sample) -> li
     `won` sees those in which a move wins, as long as the search for them is cheap.
     """
     batch, tried, ply = make_batch(game, GAMES), 0, 0
+    most = MOST_TRIED if isinstance(game, CompiledGame) else MOST_TRIED_PLAIN
     positions, decided = make_positions(game, GAMES), nothing_decided(GAMES)
     over = np.zeros(GAMES, np.bool_)
     while not over.all():
         roots = np.where(over, -1, np.arange(GAMES)).astype(np.int32)
         batch.replay(only_roots(roots), positions)
-        looks = tried < MOST_TRIED
+        looks = tried < most
         if looks:
             batch.decide(only_roots(roots), 1, decided)
         actions = np.full(GAMES, -1, np.int32)

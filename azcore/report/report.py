@@ -362,8 +362,8 @@ def known_html(course: Sequence[Known], metrics: list[dict[str, str]]) -> str:
         rows.append([f"{known.step:,}", "–" if at is None else duration(at), *texts])
     return (
         '<section><h2>What does it know without search?</h2><p class="lead">Each network answers '
-        "the same questions in positions of random games. A measure is known from the step on "
-        "after which it stays at least halfway from chance to its best.</p>"
+        "the same questions in positions of random games. A measure counts as known from "
+        "the first step after which it stays at least halfway between chance and its best.</p>"
         f"{table_html('What each checkpoint knew', ('Step', 'Time', *heads), rows)}</section>"
     )
 

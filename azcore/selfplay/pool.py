@@ -163,6 +163,9 @@ class WorkerPool(ABC):
         Args:
             is_wanted: called with the amount so far, before the first round and after each. With
                 several workers, one more round is played after it has returned False.
+
+        Returns:
+            The finished games, ordered by round, by worker and by when they ended.
         """
         began = time.perf_counter()
         try:

@@ -76,7 +76,7 @@ class Worker:
         starts: what games begin from, of `variant`; None: the initial position.
 
     Raises:
-        SettingError: as `Search` raises it; likewise for functions of this package.
+        SettingError: as `Search` raises it, or a compiled function of this package was replaced.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class Table:
     """A CSV file of appended rows; `keep_before` removes those that a resumed run will repeat.
 
     Args:
-        columns: its header; the first is the generation.
+        columns: its header; the first is the generation, for `keep_before`.
     """
 
     def __init__(self, path: Path, columns: list[str]) -> None:

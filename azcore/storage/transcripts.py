@@ -259,6 +259,9 @@ def write_transcripts(
     Raises:
         GameError: the game has no such format.
         GameFileError: writing fails.
+
+    Returns:
+        The files.
     """
     form = format_named(game, format_name)
     paths = []

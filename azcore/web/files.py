@@ -14,7 +14,7 @@ from typing import Any
 from azcore.engine.thought import Line, shared_plies
 from azcore.errors import AzcoreError, TranscriptError
 from azcore.game import Branch, Game, Transcript
-from azcore.game.transcript import MOST_IN_VARIATIONS
+from azcore.game.transcript import MOST_IN_VARIATIONS, branches_of
 from azcore.storage.positions import UNREADABLE, read_position
 from azcore.storage.transcripts import conceded, format_named, formats_of
 from azcore.web import view
@@ -41,13 +41,14 @@ def tree_of_request(request: Mapping[str, Any], current: Line) -> list[Kept]:
     if not isinstance(texts, list) or not all(isinstance(each, Mapping) for each in texts):
         raise RefusedError("lines must be a list of a tree's lines")
     kept: list[Kept] = []
-    room = MOST_IN_VARIATIONS + 2 * current.game.max_game_length  # the latest line may be longer
+    # The page refuses more variations of the visitor, but not the engine's moves in them.
+    room = 4 * MOST_IN_VARIATIONS + 2 * current.game.max_game_length
     line = current
     for each in texts:
         moves = each.get("moves", [])
         room -= len(moves) if isinstance(moves, list) else 0
-        if len(kept) >= MOST_IN_VARIATIONS or room < 0:
-            raise RefusedError(f"variations must have at most {MOST_IN_VARIATIONS:,} moves")
+        if len(kept) > MOST_IN_VARIATIONS or room < 0:
+            raise RefusedError("the tree has too many moves")
         line = up_to(line, ply_of(each.get("ply"), line))
         play_texts(line, moves)
         kept.append(Kept(line, seat_of(each.get("resigned"))))
@@ -149,21 +150,16 @@ def file_message(kept: Sequence[Kept], name: object, people: Sequence[int]) -> P
     result = None
     if main.resigned is not None:
         result = conceded(form, main.resigned, main.line.player)
-    before, branches = main.line.actions, []
-    for each in others:
-        ply = shared_plies(before, each.line.actions)
-        before = each.line.actions
-        branches.append(Branch(ply, before[ply:]))
     transcript = Transcript(
         actions=main.line.actions,
         players=(names[0], names[1]),
         result=result,
         start_text=main.line.start_text,
-        variations=branches,
+        variations=branches_of(main.line.actions, [each.line.actions for each in others]),
     )
     note = ""
     if others and not form.has_variations:
         label = name.upper() if isinstance(name, str) else "this"
-        note = f"a {label} file holds the main line alone; a link keeps the rest"
+        note = f"a {label} file holds only the main line; Copy link keeps the rest"
     text = form.write(transcript)
     return {"what": "file", "name": f"{game.name}{form.suffix}", "text": text, "note": note}

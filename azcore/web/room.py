@@ -226,9 +226,10 @@ class Room:
         self._players.warm(loaded, search, lambda: later(_Warm()))
 
     def _play(self, request: Mapping[str, Any]) -> None:
-        if request.get("ply") != self._ply:  # a click on an outdated picture
-            return
         line, game = self._here(), self._game
+        text = game.state_to_text(line.state)
+        if request.get("ply") != self._ply or request.get("text", text) != text:
+            return  # a click on an outdated picture
         if self._resigned is not None and self._at_end:
             raise RefusedError("the game is over; take a move back or start a new game")
         if not self._may_move():
@@ -408,6 +409,7 @@ class Room:
         """Load a pasted game or position in any format."""
         text = text_of(request, "text", LONGEST_TEXT).strip()
         pasted = paste(self._game, text)
+        self._stop()  # a thought of the earlier position has no place in the new tree
         self._send(tree_message(pasted.kept))
         line = pasted.kept[0].line
         self._take(line, len(line.actions))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,7 +120,7 @@ class Runs:
         runs = [(name, self._run(name)) for name in dict.fromkeys(names)]
         with self._filming:
             try:
-                return render_side_by_side(runs, probes.BRIEFLY)
+                return render_side_by_side(runs, _patience(run for _, run in runs))
             except (AzcoreError, OSError) as error:
                 raise RefusedError(str(error)) from error
 
@@ -192,7 +192,9 @@ class Kept:
         Raises:
             RefusedError: the run cannot be read.
         """
-        stamp = tuple(_stamp(path) for path in (run.metrics, run.matches, run.gate, run.members))
+        stamp = tuple(
+            _stamp(path) for path in (run.metrics, run.matches, run.gate, run.members, run.probes)
+        )
         with self._lock:
             made = self._made.get(run.path)
             if made is None or (made.stamp != stamp and time.monotonic() >= made.until):
@@ -292,5 +294,10 @@ def _has_numbers(series: Any, rows: list[dict[str, str]]) -> bool:
 
 def _report(run: RunDirectory) -> str:
     with contextlib.suppress(AzcoreError):
-        probes.update(run, seconds=probes.BRIEFLY)
+        probes.update(run, seconds=_patience([run]))
     return Report(run.path).render()
+
+
+def _patience(runs: Iterable[RunDirectory]) -> float:
+    """Seconds to measure what each run knows; beside training, one checkpoint."""
+    return 0.0 if any(run.is_in_use for run in runs) else probes.BRIEFLY

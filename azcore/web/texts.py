@@ -8,6 +8,7 @@ summary and the ways in which its games end.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -21,12 +22,24 @@ OWN = Path(__file__).with_name("static")
 @cache
 def texts(language: str) -> dict[str, str]:
     """English sentences and their translations, empty for English; the page's own come first."""
-    tables = [folder / "texts" / f"{language}.json" for folder in _folders()]
     found: dict[str, str] = {}
-    for table in tables:
-        if table.is_file():
-            found = json.loads(table.read_text(encoding="utf-8")) | found
+    for folder in _folders():
+        found = _table(folder / "texts" / f"{language}.json") | found
     return found
+
+
+def _table(path: Path) -> dict[str, str]:
+    """The sentences of a table; none if it is missing or faulty, which affects only its game."""
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    rows = table.items() if isinstance(table, dict) else ()
+    return {
+        english: text
+        for english, text in rows
+        if isinstance(text, str) and re.search(r"\w", english)  # a gap alone matches any text
+    }
 
 
 def languages() -> list[str]:

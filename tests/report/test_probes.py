@@ -13,7 +13,7 @@ import pytest
 
 import azcore
 from azcore.commands.train import train
-from azcore.errors import SettingError
+from azcore.errors import FaultyGameError, InvalidTextError, SettingError
 from azcore.game import Game
 from azcore.report import probes
 from azcore.report.probes import Known, Probe, in_words, known_since, measured, questions_of
@@ -153,7 +153,7 @@ def test_known_since(values: tuple[float, ...], since: int | None) -> None:
 def test_results_in_words() -> None:
     assert in_words("wins", Probe(0.7, 0.034, 0.04)) == "7 of 10,\nby chance 3 of 100"
     words = [in_words("score", Probe(value, 0, 0.25)) for value in (0.1, 0.3, 0.62, -0.9)]
-    assert words == ["none, 0.10", "weak, 0.30", "clear, 0.62", "close, −0.90"]
+    assert words == ["none, 0.10", "weak, 0.30", "clear, 0.62", "reversed, −0.90"]
 
 
 @pytest.fixture(name="run", scope="module")
@@ -170,7 +170,7 @@ def test_a_checkpoint_is_measured_once(run: RunDirectory, monkeypatch: pytest.Mo
     monkeypatch.setattr(probes, "measured", lambda *given: asked.append(given) or real(*given))
     steps = sorted({0, *run.step_checkpoints(), 8})
     run.probes.unlink(missing_ok=True)
-    times = iter([0.0, 0.0, 6.0])
+    times = iter([0.0, 6.0])
     with monkeypatch.context() as now:
         now.setattr(probes, "time", SimpleNamespace(monotonic=lambda: next(times)))
         probes.update(run, seconds=5)
@@ -196,6 +196,62 @@ def test_a_checkpoint_is_measured_once(run: RunDirectory, monkeypatch: pytest.Mo
     second.write_bytes(weights[1][:-1] + b"x")
     assert [each.step for each in probes.probes_of(run)] == [steps[0], *steps[2:]]
     second.write_bytes(weights[1])
+
+
+def test_what_gives_no_result_is_measured_once(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fails(network: object, game: Game) -> dict[str, Probe]:
+        asked.append(network)
+        if len(asked) == 1:
+            return {}
+        raise InvalidTextError("cannot be measured")
+
+    monkeypatch.setattr(probes, "measured", fails)
+    run.probes.unlink(missing_ok=True)
+    probes.update(run)
+    wanted = len({*run.step_checkpoints(), 8})
+    assert len(asked) == wanted
+    table = run.probes.read_bytes()
+    probes.update(run)
+    assert len(asked) == wanted
+    assert run.probes.read_bytes() == table
+    assert probes.probes_of(run) == []
+    run.probes.unlink()
+
+
+def test_a_game_at_fault_is_asked_once_and_breaks_no_page(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def raises(*given: object) -> None:
+        asked.append(given)
+        raise FaultyGameError("tic_tac_toe", "raises")
+
+    monkeypatch.setattr(probes, "questions_of", raises)
+    run.probes.unlink(missing_ok=True)
+    probes.update(run)
+    assert len(asked) == 1
+    assert probes.probes_of(run) == []
+
+
+def test_results_of_all_checkpoints_stay(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a run grows, others are measured."""
+    run.probes.unlink(missing_ok=True)
+    probes.update(run)
+    steps = [known.step for known in probes.probes_of(run)]
+    monkeypatch.setattr(probes, "CHECKPOINTS", 2)
+    assert [known.step for known in probes.probes_of(run)] == steps
+    lines = run.probes.read_text().splitlines(keepends=True)
+    last = lines[1].split(",")[1]  # it is measured first
+    run.probes.write_text("".join(line for line in lines if last not in line))
+    probes.update(run)
+    assert [known.step for known in probes.probes_of(run)] == steps
 
 
 def test_pages_say_what_is_known_and_since_when(run: RunDirectory, tmp_path: Path) -> None:

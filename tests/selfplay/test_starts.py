@@ -17,8 +17,8 @@ import pytest
 import torch
 
 import azcore
-from azcore.assembly.parts import RunSettings, settings_from
 from azcore.chance import Purpose, generator
+from azcore.commands.train import train
 from azcore.errors import CheckpointError, GameFileError, InvalidTextError, SettingError
 from azcore.game import Game, Transcript
 from azcore.learner.imported_games import is_held_out, with_targets
@@ -386,10 +386,9 @@ def test_a_share_of_starts_is_one(share: float) -> None:
         selfplay_settings(start_share=share)
 
 
-def test_a_share_without_starts_is_refused(compose: Callable[..., dict[str, Any]]) -> None:
-    config = compose("game=tic_tac_toe", "selfplay.start_share=0.5")
+def test_a_share_without_starts_is_refused(tiny: Callable[..., dict[str, Any]]) -> None:
     with pytest.raises(SettingError, match=r"start_share must be 1 without selfplay\.starts"):
-        settings_from(config, RunSettings).selfplay_starts()
+        train(tiny("selfplay.start_share=0.5", "run_dir=refused"))
 
 
 def test_a_share_of_the_games_begins_from_starts(tmp_path: Path) -> None:

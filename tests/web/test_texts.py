@@ -55,3 +55,32 @@ def test_a_package_translates_its_game_and_not_the_page() -> None:
     assert german["two passes"] == "zweimal gepasst"
     assert german["Take back"] == "Zurücknehmen"
     assert texts.texts("en") == {}
+
+
+def test_packages_agree_on_the_words_that_they_share() -> None:
+    """All of them share one table on the page."""
+    found: dict[tuple[str, str], str] = {}
+    for path in (path for folder in TABLES for path in sorted(folder.glob("*.json"))):
+        for sentence, translation in table(path).items():
+            shared = found.setdefault((path.stem, sentence), translation)
+            assert shared == translation, (path, sentence)
+
+
+def test_a_faulty_table_affects_only_its_game(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = []
+    for name, content in (
+        ("broken", "{"),
+        ("list", "[1]"),
+        ("odd", json.dumps({"{}": "x", "draw": 3, "knock": "klopf"})),
+    ):
+        folder = tmp_path / name / "texts"
+        folder.mkdir(parents=True)
+        (folder / "de.json").write_text(content)
+        folders.append(folder.parent)
+    monkeypatch.setattr(texts, "_folders", lambda: [texts.OWN, *folders])
+    german = texts.texts.__wrapped__("de")
+    assert german["knock"] == "klopf"
+    assert german["draw"] == "Remis"
+    assert "{}" not in german

@@ -37,7 +37,8 @@ export class Board {
   show(position) {
     const before = this.position, isSame = this.#isAt(position)
     // The engine has answered: a selection made meanwhile stays.
-    const isAnswer = before && this.#isWaiting() && position.mayMove && position.ply === before.ply + 1
+    const isAnswer = before && this.#isWaiting() && position.mayMove && position.texts.length === before.texts.length + 1 &&
+      position.ply === before.ply + 1 && before.texts.every((text, i) => position.texts[i] === text)
     // An update of the same position keeps the selection.
     if (!isSame && !isAnswer) { this.picked = []; this.sure = null }
     if (!isSame) this.sketch.clear()
@@ -47,6 +48,7 @@ export class Board {
     const seen = before && !isSame ? piecesOf(this.svg) : null
     const own = this.isSent ? this.sent : null
     this.position = position
+    if (!this.#isWaiting()) this.premove = null
     this.isSent = false
     this.sent = null
     this.paths = position.mayMove ? position.paths : this.#isWaiting() ? this.#imagined() : {}
@@ -114,6 +116,7 @@ export class Board {
     this.putBack()
     if (!from || from.startsWith('*') || wasSet) return
     addEventListener('pointerup', now => {
+      if (now.button !== 2) return
       const to = document.elementFromPoint(now.clientX, now.clientY)?.dataset?.click
       if (to in this.position.targets && from in this.position.targets && !to.startsWith('*')) this.sketch.toggle(from, to)
     }, { once: true })
@@ -276,9 +279,10 @@ export class Board {
     this.sketch.clear()
     if (!name || this.picked.length || !this.#canBeDragged(name)) return
     this.isHeld = true
-    const from = { x: event.clientX, y: event.clientY }
+    const from = { x: event.clientX, y: event.clientY, pointerId: event.pointerId }
     let ghost = null
     const move = now => {
+      if (now.pointerId !== from.pointerId) return
       if (!ghost) {
         if (Math.hypot(now.clientX - from.x, now.clientY - from.y) < 6) return
         this.picked = [name]
@@ -290,12 +294,14 @@ export class Board {
       ghost.setAttribute('transform', `translate(${(now.clientX - from.x) * scale} ${(now.clientY - from.y) * scale})`)
     }
     const stop = now => {
+      if (now.pointerId !== from.pointerId) return
       this.isHeld = false
       removeEventListener('pointermove', move)
       removeEventListener('pointerup', stop)
       removeEventListener('pointercancel', stop)
       if (!ghost) return
       ghost.remove()
+      if (now.type === 'pointercancel') return this.putBack()
       const over = document.elementFromPoint(now.clientX, now.clientY)?.dataset?.click
       this.dropped = over === name       // the click that follows on the same place is no click
       this.isCarried = true

@@ -9,9 +9,13 @@ const UNTOUCHED = 'script, style, textarea, code, [translate=no]'
 
 const stored = () => { try { return localStorage.getItem(KEPT) } catch { return null } }
 
+const keep = name => { try { localStorage.setItem(KEPT, name) } catch { /* a browser that stores nothing */ } }
+const isKnown = name => Object.hasOwn(LANGUAGES, name)
+
 function chosen() {
-  const wanted = [new URLSearchParams(location.search).get('language'), stored(), ...navigator.languages.map(name => name.slice(0, 2))]
-  return wanted.find(name => name in LANGUAGES) ?? 'en'
+  const asked = new URLSearchParams(location.search).get('language')
+  if (isKnown(asked)) keep(asked)  // links of the page do not repeat it
+  return [asked, stored(), ...navigator.languages.map(name => name.slice(0, 2))].find(isKnown) ?? 'en'
 }
 
 // Translates the texts of one language; what has no translation stays as it is.
@@ -91,10 +95,13 @@ async function translatePage(language) {
 function offerLanguages(language) {
   const select = document.createElement('select')
   Object.assign(select, { id: 'language', ariaLabel: 'Language' })
-  for (const [value, name] of Object.entries(LANGUAGES)) select.append(new Option(name, value, false, value === language))
-  select.setAttribute('translate', 'no')
+  for (const [value, name] of Object.entries(LANGUAGES)) {
+    const option = new Option(name, value, false, value === language)
+    option.setAttribute('translate', 'no')
+    select.append(option)
+  }
   select.addEventListener('change', () => {
-    try { localStorage.setItem(KEPT, select.value) } catch { /* a browser that stores nothing */ }
+    keep(select.value)
     const address = new URL(location.href)
     address.searchParams.delete('language')
     history.replaceState(history.state, '', address)

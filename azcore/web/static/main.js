@@ -57,7 +57,7 @@ function act(action) {
     complain(`The variations have ${MOST.toLocaleString('en')} moves, the most that the page keeps. Delete one before you add more.`)
     return false
   }
-  return tell({ do: 'play', action, ply: position.ply })
+  return tell({ do: 'play', action, ply: position.ply, text: position.text })
 }
 
 // Opens a game with all choices made on this page.
@@ -82,8 +82,9 @@ function visit(node) { return tree.at(node.ply) === node ? go(node.ply) : turnTo
 // Makes the first line through a position the current one.
 function turnTo(node) {
   const leaf = tree.end(node)
-  aim = node.ply
-  return tell({ do: 'jump', ply: node.ply, moves: tree.path(leaf).map(each => each.text), resigned: leaf.resigned })
+  const isSent = tell({ do: 'jump', ply: node.ply, moves: tree.path(leaf).map(each => each.text), resigned: leaf.resigned })
+  if (isSent) aim = node.ply
+  return isSent
 }
 
 // Shows what the page waits for, and the seconds if it takes long.
@@ -138,6 +139,7 @@ const HEAR = {
     isNewTree = true
   },
   position(message) {
+    complain('')
     const before = position
     const isTakenBack = !isNewTree && before && message.texts.length < before.texts.length && message.texts.every((text, i) => text === before.texts[i])
     isNewTree = false
@@ -169,7 +171,6 @@ const HEAR = {
     $('undo').disabled = !isAtEnd || message.moves.length === 0 && message.resigned === null
     for (const id of ['first', 'back']) $(id).disabled = message.ply === 0
     for (const id of ['forth', 'end']) $(id).disabled = isAtEnd
-    complain('')
     remember(before)
     if (tree.leaf.children.length) turnTo(tree.leaf)  // moves were taken back, but other lines go on from here
   },
@@ -358,8 +359,10 @@ function takeSeats() {
 }
 
 function go(ply) {
-  aim = Math.max(0, Math.min(position.moves.length, ply))
-  tell({ do: 'jump', ply: aim })
+  const wanted = Math.max(0, Math.min(position.moves.length, ply))
+  const isSent = tell({ do: 'jump', ply: wanted })
+  if (isSent) aim = wanted
+  return isSent
 }
 const step = by => review.step(by) || go((aim ?? position.ply) + by)  // keys come faster than positions
 function look() {
@@ -407,7 +410,10 @@ const ACTS = {
     showTree()
     history.replaceState(history.state, '', link())
   },
-  remove: () => turnTo(tree.remove(tree.fork(tree.leaf))),
+  remove() {
+    const fork = tree.fork(tree.leaf)
+    if (turnTo(fork.parent)) tree.remove(fork)
+  },
   first: () => go(0), back: () => step(-1), forth: () => step(1), end: () => go(position.moves.length),
   undo: () => tell({ do: 'undo' }), hint: () => tell({ do: 'hint' }), resign: () => tell({ do: 'resign' }),
   flip: () => { isTurned = view.flip = !view.flip; look() },

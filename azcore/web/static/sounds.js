@@ -38,7 +38,7 @@ const SOUNDS = {
 }
 
 export function sound(name) {
-  if (!control?.checked) return
+  if (!control?.checked || navigator.userActivation?.hasBeenActive === false) return  // no sound before a gesture
   context ??= new AudioContext()
   context.resume()
   SOUNDS[name]()

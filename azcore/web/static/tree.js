@@ -83,7 +83,7 @@ export class Tree {
   // All lines, the main one first, after the current one; none if there is only that one.
   get lines() {
     const { leaves } = this
-    if (leaves.length < 2) return []
+    if (leaves.length < 2 && leaves[0] === this.leaf) return []
     let before = this.path(this.leaf)
     return leaves.map(leaf => {
       const path = this.path(leaf)
