@@ -30,6 +30,8 @@ with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
     page = urllib.request.urlopen(address).read().decode()
     for file in re.findall(r"/(static/[\\w.]+)", page):
         print(file, urllib.request.urlopen(address + file).status)
+    german = urllib.request.urlopen(address + "texts/de.json").read().decode()
+    print("German", "Take back" in german and "two passes" in german)
     server.terminate()
 """
 
@@ -65,7 +67,8 @@ def test_the_wheel_works_without_a_checkout(tmp_path: Path) -> None:
     assert said == f"True {azcore.__version__} (82,)"
     assert "pooled_res" in info
     served = fresh.succeed("python ../serve.py", empty).split()
-    assert served == ["static/page.css", "200", "static/main.js", "200"]
+    wanted = ["static/page.css", "static/language.js", "static/main.js"]
+    assert served == [word for path in wanted for word in (path, "200")] + ["German", "True"]
     written = fresh.succeed("python -m azcore command=new name=my_game; ls my_game", empty)
     assert "pyproject.toml" in written
 

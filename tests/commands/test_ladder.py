@@ -364,7 +364,7 @@ def test_a_lesson_of_two_games_and_one_that_is_not_there(
     assert "one, two at once, 3 minutes" in said
     assert "one  step 8\n" in said
     page = (folder / "side_by_side.html").read_text()
-    assert page.count("<small>one</small>") == page.count("<small>two</small>") == 2
+    assert page.count("<small>one</small>") == page.count("<small>two</small>") == 4
     runs = [*("one", "one.trained"), "side_by_side.html", *("two", "two.trained")]
     assert [path.name for path in sorted(folder.iterdir())] == runs
     assert ladder(asked) == 0  # all is there

@@ -580,7 +580,7 @@ def test_without_cshogi_the_plain_form_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "cshogi", None)
-    with pytest.raises(GameError, match=r"pip install azcore\[shogi\]"):
+    with pytest.raises(GameError, match=r"pip install 'azcore\[shogi\]'"):
         azcore.make("shogi_plain")
 
 
