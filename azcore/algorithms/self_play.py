@@ -197,7 +197,8 @@ def pool_of_run(
     for trial in trials:
         if trial.num_games == selfplay.num_games:
             measured(trial.evaluations_per_s)
-    say(f"self-play {selfplay.num_games} games on {workers} threads{where}{rates}")
+    threads = f"{workers} thread{'s' * (workers > 1)}"
+    say(f"self-play {selfplay.num_games} games on {threads}{where}{rates}")
     if not members:
         actor = actor_of(selfplay)
         actor.compile(0)  # while the terminal shows that it waits; without a probe nothing has yet

@@ -279,8 +279,10 @@ def search(
 
     Raises:
         GameError: the game is over, or the player was trained on another game.
-        SettingError: a constant cannot be used.
+        SettingError: a constant cannot be used, or `game` is no game.
     """
+    wanted = "a game, such as azcore.make('tic_tac_toe')"
+    require(isinstance(game, Game), "game", wanted, game)
     state = game.initial_state() if state is None else state
     if player is not None:
         player.require_game(game)
