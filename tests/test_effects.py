@@ -73,6 +73,13 @@ def test_what_another_word_switches_off_is_refused(words: list[str]) -> None:
         settings_for(["game=go", *words], {})
 
 
+@pytest.mark.parametrize("word", ["replay.augment=true", "evaluator.random_symmetry=true"])
+def test_symmetries_need_a_game_that_has_some(word: str) -> None:
+    settings_for(["game=tic_tac_toe", word], {})
+    with pytest.raises(SettingError, match="only with a game that has symmetries"):
+        settings_for(["game=chess", word], {})
+
+
 def test_what_another_word_of_puct_switches_off_is_refused() -> None:
     for words in (
         ["selfplay.temperature_plies=4", "selfplay.temperature_half_life=3"],

@@ -43,6 +43,13 @@ def _beside(settings: Settings) -> bool:
     return bool(settings["web"]["beside"])  # its engine searches by PUCT
 
 
+def _has_symmetries(settings: Settings) -> bool:
+    from azcore.game.registry import unprepared  # with the compiler, for the few words that need it
+
+    game = {**settings["game"]}
+    return bool(unprepared(game.pop("name"), **game).symmetries)
+
+
 # Equal to those of `azcore.storage.targets`, as a test checks: that file imports the compiler.
 TARGETS = ("ownership", "score", "material", "reply", "soft_policy", "later_values", "plies_left")
 _PLIES = ("temperature", "temperature_plies", "temperature_half_life", "final_temperature")
@@ -116,6 +123,11 @@ CONDITIONS = (
         ("replay.window_power", "replay.window_slope"),
         lambda s: s["replay"]["window_start"] is not None,
         "replay.window_start, from which the window grows",
+    ),
+    Condition(
+        ("replay.augment", "evaluator.random_symmetry"),
+        _has_symmetries,
+        "a game that has symmetries",
     ),
     Condition(
         ("learner.milestones",),
