@@ -90,7 +90,8 @@ def test_targets_add_up() -> None:
 
 def test_azcore_is_alphazero_with_methods() -> None:
     """So that each of its departures has a row among the ablations."""
-    methods = "method=[adamw,global_pooling,ownership,score,reply,later_values,gumbel,proofs]"
+    methods = "adamw,global_pooling,ownership,score,reply,later_values,gumbel,proofs"
+    methods = f"method=[{methods},adaptive_samples]"
     alphazero = compose(*ALPHAZERO, methods)
     assert compose("game=go", "algorithm=azcore") == {**alphazero, "algorithm": "azcore"}
     # Other games on a laptop have them too, and symmetries if they declare any.
@@ -102,7 +103,7 @@ def test_azcore_is_alphazero_with_methods() -> None:
 def test_each_method_of_azcore_can_be_taken_away() -> None:
     """One at a time, and with all gone there is AlphaZero again, but for its network."""
     plain = [name for name in METHODS if name.startswith(WITHOUT)]
-    assert len(plain) == 8
+    assert len(plain) == 9
     rows = Path(__file__).parents[1].joinpath("docs/recipes.md").read_text()
     # What each is worth.
     assert all(f"\n| `{name.removeprefix(WITHOUT)}`" in rows for name in plain)

@@ -94,15 +94,16 @@ COMPARE = {"compare.checkpoints", "compare.after_sweep"}
 LENGTH = {"trainer.max_steps", "learner.learning_rates", "learner.milestones"}
 BOARD = {"game.board_size", "game.komi", "selfplay.num_games"}
 STEPS = "learner.steps_per_generation"
+SAMPLES = "replay.least_samples_per_position"
 SHARED = {
     "papers": {*BOARD, *LENGTH, *ARENA, *COMPARE, STEPS, "gate.every_generations", "gate.games"},
     "ablation": {
         *(BOARD | ARENA | COMPARE),
-        *("trainer.max_steps", STEPS, "arena.num_simulations", "compare.rivals"),
+        *("trainer.max_steps", STEPS, SAMPLES, "arena.num_simulations", "compare.rivals"),
     },
     "experts": {
         *(BOARD | ARENA | {"compare.after_sweep"}),  # with as many checkpoints as it comes
-        *("trainer.max_steps", STEPS, "arena.num_simulations", "compare.x"),
+        *("trainer.max_steps", STEPS, SAMPLES, "arena.num_simulations", "compare.x"),
         "supervised.held_out",
     },
     "scaling": {
