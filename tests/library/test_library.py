@@ -250,8 +250,9 @@ def test_a_player_agrees_with_the_search_on_the_network(run: azcore.Run) -> None
     state = player.game.initial_state()
     said = player.predict(state)
     found = azcore.search(player.game, state, player, simulations=0)
-    assert found.value == pytest.approx(said.value, abs=1e-4)
-    assert found.result.priors == pytest.approx(said.policy[found.result.actions], abs=1e-4)
+    within = 2e-3  # the search may evaluate in bfloat16, if that is measured to be faster
+    assert found.value == pytest.approx(said.value, abs=within)
+    assert found.result.priors == pytest.approx(said.policy[found.result.actions], abs=within)
     with pytest.raises(GameError, match="the game is over"):
         player.predict(player.game.state_from_text("XXX/OO./... o"))
     with pytest.raises(GameError, match=r"plays make\('tic_tac_toe'\), got make\('go'"):

@@ -181,7 +181,7 @@ def test_the_page_of_a_run_that_trains(run: subprocess.Popen[str]) -> None:
     while not runs and time.monotonic() < until:
         with urllib.request.urlopen(f"{address}/runs.json", timeout=60) as answer:
             runs = json.load(answer)
-    assert [each["name"] for each in runs] == ["one"]
+    assert [each["name"] for each in runs] == ["one", "pretrained/chess@story"]
     assert run.poll() is None
     run.send_signal(signal.SIGTERM)  # the run saves, and the page goes with it
     assert run.wait(60) == 130
