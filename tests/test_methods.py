@@ -233,3 +233,18 @@ def test_the_numbers_of_a_method_are_not_put_back(azcore: CommandLine, mine: Pat
     status, _, errors = azcore("game=tic_tac_toe", "resume=mine", "method=[playout_cap,warmup]")
     assert status == 2
     assert "selfplay.cheap_simulations is 3 in the run, not 16" in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "fewest"),
+    [
+        ([], 0.5),
+        (["replay.samples_per_position=0.25"], 0.25),
+        (["replay.samples_per_position=null", "replay.games_per_generation=100"], None),
+    ],
+)
+def test_another_number_of_samples_needs_no_second_word(
+    words: list[str], fewest: float | None
+) -> None:
+    settings = settings_from(compose(*AZCORE, "device=cpu", *words), RunSettings)
+    assert settings.replay.fewest_samples == fewest

@@ -125,6 +125,11 @@ CONDITIONS = (
         "replay.window_start, from which the window grows",
     ),
     Condition(
+        ("replay.least_samples_per_position",),
+        lambda s: s["replay"]["samples_per_position"] is not None,
+        "replay.samples_per_position, without replay.games_per_generation",
+    ),
+    Condition(
         ("replay.augment", "evaluator.random_symmetry"),
         _has_symmetries,
         "a game that has symmetries",

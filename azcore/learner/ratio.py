@@ -28,7 +28,9 @@ class Ratio:
 
     def __init__(self, settings: ReplaySettings, samples: int) -> None:
         assert settings.samples_per_position is not None
-        self._most, self._least = settings.samples_per_position, settings.least_samples_per_position
+        self._most = settings.samples_per_position
+        is_fixed = settings.least_samples_per_position is None
+        self._least = None if is_fixed else settings.fewest_samples
         self._samples = samples
         self._asked = 0.0  # positions, by the generations that have all their games
         self._explained: list[float] = []  # by the latest of them, where it is known

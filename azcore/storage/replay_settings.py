@@ -47,10 +47,8 @@ class ReplaySettings(Checked, group="replay"):
         super().__post_init__()
         related: dict[str, Test] = {
             "least_samples_per_position": (
-                lambda samples: 0.001 <= samples <= (self.samples_per_position or 0),
-                "null with replay.games_per_generation"
-                if self.samples_per_position is None
-                else f"0.001 to replay.samples_per_position, {self.samples_per_position}, or null",
+                lambda samples: samples >= 0.001,
+                "0.001 or more, or null",
             ),
             "games_on_disk": (
                 lambda games: games >= self.window_games,
@@ -75,8 +73,12 @@ class ReplaySettings(Checked, group="replay"):
 
     @property
     def fewest_samples(self) -> float | None:
-        """The least number of samples of a position that a generation may have."""
-        return self.least_samples_per_position or self.samples_per_position
+        """The least number of samples of a position that a generation may have.
+
+        None: a generation has a number of games.
+        """
+        most, least = self.samples_per_position, self.least_samples_per_position
+        return most if most is None or least is None else min(most, least)
 
     @property
     def value_positions(self) -> float | None:

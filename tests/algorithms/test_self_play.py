@@ -148,7 +148,8 @@ def test_a_generation_left_open_takes_half_a_minute(
     compose: Compose, rate: float, words: tuple[str, ...], steps: int
 ) -> None:
     sizes = ("learner.batch_size=32", "search.num_simulations=16", "selfplay.cheap_simulations=16")
-    config = compose("game=tic_tac_toe", *sizes, "replay.samples_per_position=2", *words)
+    samples = ("replay.samples_per_position=2", "replay.least_samples_per_position=null")
+    config = compose("game=tic_tac_toe", *sizes, *samples, *words)
     assert config["learner"]["steps_per_generation"] is None
     assert self_play.steps_in_time(settings_from(config, RunSettings), rate) == steps
 
