@@ -281,7 +281,7 @@ def search(
         GameError: the game is over, or the player was trained on another game.
         SettingError: a constant cannot be used, or `game` is no game.
     """
-    wanted = "a game, such as azcore.make('tic_tac_toe')"
+    wanted = "a game, as azcore.make(NAME) returns it"
     require(isinstance(game, Game), "game", wanted, game)
     state = game.initial_state() if state is None else state
     if player is not None:

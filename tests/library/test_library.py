@@ -168,7 +168,7 @@ def test_a_search_refuses_what_it_cannot_do() -> None:
         azcore.search(game, over)
     with pytest.raises(SettingError, match=r"no setting search\.c_int; did you mean"):
         azcore.search(game, c_int=2.0)
-    with pytest.raises(SettingError, match=r"game must be a game, such as azcore\.make"):
+    with pytest.raises(SettingError, match=r"game must be a game, as azcore\.make"):
         azcore.search("tic_tac_toe")
     with pytest.raises(SettingError, match="simulations must be 0 or more, got -1"):
         azcore.search(game, simulations=-1)
