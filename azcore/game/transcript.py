@@ -44,6 +44,16 @@ def lines_of(main: Sequence[int], branches: Iterable[Branch]) -> Iterator[Sequen
         yield line
 
 
+def tree_of(lines: Iterable[Sequence[int]]) -> dict[int, Any]:
+    """What follows each action, by action, in lines from the same start."""
+    root: dict[int, Any] = {}
+    for line in lines:
+        below = root
+        for action in line:
+            below = below.setdefault(action, {})
+    return root
+
+
 def branches_of(main: Sequence[int], lines: Iterable[Sequence[int]]) -> list[Branch]:
     """The tree of a main line and others; those that repeat or continue the main one add nothing.
 
@@ -52,13 +62,9 @@ def branches_of(main: Sequence[int], lines: Iterable[Sequence[int]]) -> list[Bra
         lines: the actions of others, from the same start, in any order. Where lines part, the
             order of the list decides.
     """
-    first, root = list(main), dict[int, Any]()
-    for line in (first, *lines):
-        if len(line) > len(first) and list(line[: len(first)]) == first:
-            continue
-        below = root
-        for action in line:
-            below = below.setdefault(action, {})
+    first = list(main)
+    others = (line for line in lines if len(line) <= len(first) or [*line[: len(first)]] != first)
+    root = tree_of((first, *others))
     found: list[Branch] = []
     rest: list[int] = []
     ply = 0

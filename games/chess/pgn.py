@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from azcore.errors import InvalidTextError, TranscriptError
 from azcore.game import Game, GameText, MainLine, Transcript, TranscriptFormat, result_of
-from azcore.game.transcript import dated, lines_of
+from azcore.game.transcript import dated, lines_of, tree_of
 
 from . import rules
 from .notation import (
@@ -134,11 +134,7 @@ def write_pgn(game: Game, transcript: Transcript) -> str:
 
 def _movetext(game: Game, transcript: Transcript, state: Any) -> tuple[list[str], Any]:
     """The words of moves, comments and variations, and the position after the main line."""
-    tree: dict[int, Any] = {}  # what follows each action
-    for line in lines_of(transcript.actions, transcript.variations):
-        below = tree
-        for action in line:
-            below = below.setdefault(action, {})
+    tree = tree_of(lines_of(transcript.actions, transcript.variations))
     words: list[str] = []
     comments = iter(transcript.comments)
     end, bare = state, True  # bare: the next move needs its number

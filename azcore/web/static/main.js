@@ -172,7 +172,7 @@ const HEAR = {
     for (const id of ['first', 'back']) $(id).disabled = message.ply === 0
     for (const id of ['forth', 'end']) $(id).disabled = isAtEnd
     remember(before)
-    if (tree.leaf.children.length) turnTo(tree.leaf)  // moves were taken back, but other lines go on from here
+    if (tree.leaf.children.length) turnTo(tree.leaf)  // moves were taken back, but other lines continue from here
   },
   thought(message) {
     if (message.ply !== position?.ply) return

@@ -58,7 +58,7 @@ export function tell(words, steps) {
 }
 
 // Animates the last simulation along the drawn tree. say(n, q) is the label of a node.
-export async function animate({ last, tree, turns }, say, signed) {
+export async function animate({ last, tree }, say, signed) {
   if (isStill()) return
   const mine = telling, svg = $('tree').querySelector('svg')
   const parts = [...$('story').children]

@@ -1,5 +1,5 @@
 // The tree of a game's lines, and its picture: the page keeps the tree, the server has one line at a time.
-// A line is { ply, moves, resigned }: it shares its first plies with the line before it, and goes on with moves, as texts.
+// A line is { ply, moves, resigned }: it shares its first plies with the line before it, and continues with moves, as texts.
 
 export const MOST = 2000  // moves outside the main line; the server reads no more
 
