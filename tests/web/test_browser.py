@@ -251,6 +251,30 @@ def test_a_link_that_leads_nowhere_says_so(page: Any, place: str) -> None:
 
 
 @ON_A_PHONE_TOO
+@pytest.mark.parametrize(
+    ("view", "ready"),
+    [
+        ("", ".card.game select"),
+        ("watch", "#watch:not(.loading)"),
+        ("#player=search/go&people=0", "#board svg"),
+        ("#player=search/shogi&people=0", "#board svg"),
+        ("sees#player=search/go&people=0", "#sections svg"),
+    ],
+)
+def test_nothing_jumps_while_a_view_loads(page: Any, place: str, view: str, ready: str) -> None:
+    """Cumulative layout shift below 0.05, as the Web Vitals define it."""
+    page.add_init_script(
+        "window.shift = 0; new PerformanceObserver(list => list.getEntries().forEach(entry => {"
+        "window.shift += entry.hadRecentInput ? 0 : entry.value"
+        "})).observe({ type: 'layout-shift', buffered: true })"
+    )
+    page.goto(f"http://{place}/{view}")
+    page.locator(ready).first.wait_for()
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.shift") < 0.05
+
+
+@ON_A_PHONE_TOO
 def test_ten_moves_of_go_a_pass_and_back(page: Any, place: str) -> None:
     begin(page, place, "pretrained/go9", "01")
     for number, point in enumerate(("E5", "C3", "G7", "C7", "G3", "E3", "E7", "C5", "G5"), 1):

@@ -59,6 +59,7 @@ function show(message) {
   const before = [...$('sections').querySelectorAll('details')]
   if (before.length) closed = new Map(before.map(details => [details.firstChild.textContent, details.open]))
   $('sections').replaceChildren(...message.sections.map(part))
+  $('sees').classList.remove('loading')
 }
 
 $('symmetry').addEventListener('change', () => room.tell({ do: 'turn', symmetry: Number($('symmetry').value) }))

@@ -37,6 +37,7 @@ async function look() {
   } catch (error) {
     complain(error instanceof TypeError ? 'The server does not respond. Trying again ...' : error.message)
   }
+  $('watch').classList.remove('loading')
   setTimeout(look, 1000 * SECONDS)
 }
 
