@@ -181,7 +181,10 @@ def test_a_board_checks_itself(changes: dict[str, Any], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"kind": "hexes"}, "kind must be one of cells, points, got 'hexes'"),
+        (
+            {"kind": "hexes"},
+            "kind must be one of cells, points, hexagons, lines, gaps, got 'hexes'",
+        ),
         ({"surface": "marble"}, "surface must be one of wood, checkered, paper, rack"),
         ({"labelled": ("top",)}, "a side of labels must be one of left, right, above, below"),
         ({"columns": ()}, "the number of columns must be 1 to 64, got 0"),
