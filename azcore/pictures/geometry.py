@@ -6,6 +6,7 @@ lies between points or cells is `BETWEEN` wide, high or both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +19,7 @@ BETWEEN = 40
 BAR = 18  # width of a piece that lies between points or cells
 LABEL = 27  # size of the labels of a board nine places wide
 BARE = 16  # margin on a side without labels
-BORDER = 14  # width of a border that belongs to a seat
+BORDER = 14  # width of a border that belongs to a seat, or further space for discs on a line
 STAND = 118  # height of a row of pieces in hand
 GAP = 12  # between the board and a stand
 OPPOSITE = {"left": "right", "right": "left", "above": "below", "below": "above"}
@@ -52,8 +53,8 @@ class Geometry:
         return round(LABEL * min(1.6, max(0.6, max(self.size) / PLACE / 9)))
 
     def margin(self, side: str) -> int:
-        bare = BARE + BORDER if self.layout.borders else BARE
-        return round(1.6 * self.label) + bare - BARE if side in self.layout.labelled else bare
+        label = round(1.6 * self.label) if side in self.layout.labelled else BARE
+        return label + (BORDER if self.layout.borders or self.layout.kind == "lines" else 0)
 
     @property
     def board(self) -> Box:
@@ -136,7 +137,7 @@ class Geometry:
             return f"M{x} {y}h{width}v{height}h-{width}z"
         return f"M{'L'.join(f'{a:g} {b:g}' for a, b in corners((x, y, width, height)))}Z"
 
-    def border(self, side: str) -> list[tuple[float, float]]:
+    def border(self, side: str) -> Sequence[tuple[float, float]]:
         """The corners of the line along a side of the layout, which is opposite if flipped."""
         side = OPPOSITE[side] if self.flip else side
         last_x, last_y = self.layout.across - 1, self.layout.down - 1

@@ -155,7 +155,10 @@ def loose_pieces(
     """
     drawn = Set(board.layout, Palette("auto"), prefix="az", letters=letters, flip=flip)
     geometry, seat = Geometry(board.layout, flip), board.to_move or 0
-    names = [drawn.piece(seat, role, place and geometry.bar(place)) for role, place in pieces]
+    names = [
+        drawn.piece(seat, role, None if place is None else geometry.bar(place))
+        for role, place in pieces
+    ]
     return "".join(drawn.definitions().values()), names
 
 

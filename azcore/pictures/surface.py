@@ -5,7 +5,7 @@ Labels lie on the board's own frame, so a picture is legible on a page of any co
 
 from __future__ import annotations
 
-from azcore.pictures.geometry import BORDER, PLACE, STAND, Geometry, centre_of
+from azcore.pictures.geometry import BORDER, PLACE, STAND, Geometry
 from azcore.pictures.palette import BODIES, Palette
 from azcore.pictures.svg import number, tag, text
 
@@ -108,20 +108,21 @@ def _places(geometry: Geometry, palette: Palette) -> list[str]:
     layout = geometry.layout
     colour = palette("paper-grid" if layout.surface == "paper" else "grid")
     if layout.kind == "lines":
-        first, last = geometry.box(0, 0), geometry.box(layout.across - 1, layout.down - 1)
-        (x0, y0), (x1, y1) = centre_of(first), centre_of(last)
-        points = {p: geometry.centres[p] for p in geometry.centres if geometry.is_crossing(p)}
-        path = "".join(f"M{x} {y0}V{y1}" for x in sorted({x for x, _ in points.values()}))
-        path += "".join(f"M{x0} {y}H{x1}" for y in sorted({y for _, y in points.values()}))
-        dots = "".join(tag("circle", cx=x, cy=y, r=13) for x, y in points.values())
+        points = [at for place, at in geometry.centres.items() if geometry.is_crossing(place)]
+        (x0, y0), (x1, y1) = points[0], points[-1]
+        path = "".join(f"M{x} {y0}V{y1}" for x, y in points if y == y0)
+        path += "".join(f"M{x0} {y}H{x1}" for x, y in points if x == x0)
+        dots = "".join(tag("circle", cx=x, cy=y, r=13) for x, y in points)
         lines = tag("path", d=path, stroke=colour, stroke_width=2.5, stroke_dasharray="4 8")
         return [lines, tag("g", dots, fill=colour)]
     wide = [box for place, box in geometry.boxes.items() if geometry.bar(place) is None]
     outline = "".join(map(geometry.outline, wide))
-    cells = {"d": outline, "fill": "none", "stroke": colour, "stroke_width": 3}
     stars = [geometry.centres[star] for star in layout.stars]
     dots = "".join(tag("circle", cx=x, cy=y, r=9) for x, y in stars)
-    return [tag("path", stroke_linejoin="round", **cells), tag("g", dots, fill=colour)]
+    cells = tag(
+        "path", d=outline, fill="none", stroke=colour, stroke_width=3, stroke_linejoin="round"
+    )
+    return [cells, tag("g", dots, fill=colour)]
 
 
 def _borders(geometry: Geometry, palette: Palette) -> list[str]:

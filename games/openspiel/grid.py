@@ -24,7 +24,6 @@ PROBES = 30  # random games
 MOST_PROBED = 3000  # plies of all these games
 VIEWER = 0  # OpenSpiel's player whose tensors are used, whoever moves
 PASS = "pass"
-MARKED = ("red", "blue")  # the first seat and the second where no stones are usual
 # The sides that each of OpenSpiel's players connects.
 HEXAGONAL = {"hex": {"above": 0, "below": 0, "left": 1, "right": 1}}
 
@@ -72,7 +71,7 @@ def _layout(rows: int, columns: int, passes: bool, name: str) -> Layout:
         kind="hexagons" if borders else "cells",
         columns=tuple(map(letters, range(columns))),
         rows=tuple(str(row + 1) for row in range(rows)),
-        colours=MARKED if borders else ("black", "white"),
+        colours=("black", "white"),
         roles={"stone": Role(name="stone", letter="S", art="disc" if borders else "stone")},
         borders=borders,
         choices={PASS: Choice(words="Pass")} if passes else {},

@@ -14,7 +14,7 @@ import numpy as np
 
 from azcore.game import Layout, Role
 
-from .grid import MARKED, VIEWER, letters
+from .grid import VIEWER, letters
 from .loading import load
 
 NAMES = ("dots_and_boxes",)
@@ -65,7 +65,7 @@ def _layout(rows: int, columns: int) -> Layout:
         kind="lines",
         columns=tuple(map(letters, range(columns + 1))),
         rows=tuple(str(row + 1) for row in range(rows + 1)),
-        colours=MARKED,
+        colours=("red", "yellow"),
         surface="paper",
         roles={
             "line": Role(name="line", letter="L"),
