@@ -134,6 +134,23 @@ def test_tic_tac_toe_marks_the_line_that_wins() -> None:
     assert (shown.marks, shown.to_move) == (("a1", "a2", "a3"), None)
 
 
+# -- places --------------------------------------------------------------------------------------
+
+
+def test_places_between_others_are_named_after_their_ends() -> None:
+    points = dataclasses.replace(LAYOUT, kind="lines")
+    assert (points.across, points.down) == (3, 3)
+    assert list(points.places) == [
+        *("a2", "a2b2", "b2"),
+        *("a2a1", "a2b1", "b2b1"),
+        *("a1", "a1b1", "b1"),
+    ]
+    assert points.places["a2b1"] == (1, 1)
+    cells = dataclasses.replace(LAYOUT, kind="gaps")
+    assert cells.places == points.places
+    assert board(layout=cells, actions={0: ("a2a1",)}).actions
+
+
 # -- mistakes ------------------------------------------------------------------------------------
 
 
@@ -185,6 +202,12 @@ def test_a_board_checks_itself(changes: dict[str, Any], sentence: str) -> None:
             {"kind": "hexes"},
             "kind must be one of cells, points, hexagons, lines, gaps, got 'hexes'",
         ),
+        (
+            {"kind": "hexagons", "surface": "checkered"},
+            "the surface of hexagons must be one of wood, paper, got 'checkered'",
+        ),
+        ({"borders": {"top": 0}}, "a border must be one of left, right, above, below, got 'top'"),
+        ({"borders": {"left": 2}}, "the seat of a border must be 0 or 1, got 2"),
         ({"surface": "marble"}, "surface must be one of wood, checkered, paper, rack"),
         ({"labelled": ("top",)}, "a side of labels must be one of left, right, above, below"),
         ({"columns": ()}, "the number of columns must be 1 to 64, got 0"),
