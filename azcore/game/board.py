@@ -23,7 +23,7 @@ No path is a prefix of another, so it is always clear when an action is complete
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NoReturn
@@ -209,6 +209,8 @@ class Board:
         to_move: the seat to move; None: the game is over.
         actions: the path of clicks of each legal action.
         hands: for each seat, how many of each role it holds; absent roles may be missing.
+        taken: for each seat, how many of each role it has taken from the other seat; pages show
+            them beside the board. None: there is nothing to show, as where they go into a hand.
         last: places of the last action, with its end last; empty if there was none.
         check: places of attacked pieces to show to the player to move, such as a king.
         marks: places that explain the end, such as a winning line.
@@ -223,6 +225,7 @@ class Board:
     to_move: int | None
     actions: Mapping[int, tuple[str, ...]]
     hands: tuple[Mapping[str, int], Mapping[str, int]] = field(default_factory=lambda: ({}, {}))
+    taken: tuple[Mapping[str, int], Mapping[str, int]] | None = None
     last: tuple[str, ...] = ()
     check: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
@@ -250,13 +253,9 @@ class Board:
         for what, places in (("last", self.last), ("check", self.check), ("marks", self.marks)):
             for place in places:
                 self.layout.require_place(f"a place in {what}", place)
-        if len(self.hands) != 2:
-            _refuse("hands", "one for each seat", self.hands)
-        for hand in self.hands:
-            for role, count in hand.items():
-                _require_one_of("a role in hand", role, self.layout.hand)
-                if type(count) is not int or count < 0:
-                    _refuse(f"the number of {role} in hand", "a whole number from 0", count)
+        _check_counts("hands", "in hand", self.hands, self.layout.hand)
+        if self.taken is not None:
+            _check_counts("taken", "taken", self.taken, self.layout.roles)
         self._check_paths()
 
     def _check_paths(self) -> None:
@@ -289,6 +288,19 @@ class Board:
                     "no prefix of another",
                     f"{path}, which {self.actions[longer]} of action {longer} begins with",
                 )
+
+
+def _check_counts(
+    what: str, where: str, counts: Sequence[Mapping[str, int]], roles: Collection[str]
+) -> None:
+    """Check the numbers of pieces of each role, for each seat."""
+    if len(counts) != 2:
+        _refuse(what, "one for each seat", counts)
+    for of_seat in counts:
+        for role, count in of_seat.items():
+            _require_one_of(f"a role {where}", role, roles)
+            if type(count) is not int or count < 0:
+                _refuse(f"the number of {role} {where}", "a whole number from 0", count)
 
 
 def _refuse(what: str, want: str, got: object) -> NoReturn:

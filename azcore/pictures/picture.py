@@ -140,24 +140,24 @@ def overlay(board: Board, layers: Layers, *, flip: bool = False) -> str:
 
 def loose_pieces(
     board: Board,
-    pieces: Iterable[tuple[str, str | None]],
+    pieces: Iterable[tuple[int, str, str | None]],
     *,
     flip: bool = False,
     letters: bool = False,
 ) -> tuple[str, list[str]]:
-    """Pieces of the player to move that are not on the board, such as one about to be placed.
+    """Pieces that are not on the board, such as one about to be placed.
 
     Args:
-        pieces: the role of each, and the place where it would be drawn; None: any square one.
+        pieces: the seat and the role of each, and the place to draw it for; None: any square one.
 
     Returns:
         Their definitions, and their names in order; both are for a picture of this board.
     """
     drawn = Set(board.layout, Palette("auto"), prefix="az", letters=letters, flip=flip)
-    geometry, seat = Geometry(board.layout, flip), board.to_move or 0
+    geometry = Geometry(board.layout, flip)
     names = [
         drawn.piece(seat, role, None if place is None else geometry.bar(place))
-        for role, place in pieces
+        for seat, role, place in pieces
     ]
     return "".join(drawn.definitions().values()), names
 

@@ -51,6 +51,7 @@ _NO_BOARD: Plain = {
     "words": {},
     "note": "",
     "loose": None,
+    "taken": None,
 }
 
 
@@ -58,12 +59,15 @@ def _clicks(
     game: Game, state: Any, board: Board, targets: Mapping[str, Box], flip: bool, letters: bool
 ) -> Plain:
     """The data that a page needs to take clicks, describe places, and draw ahead of the server."""
-    choices = board.layout.choices
+    choices, seat = board.layout.choices, board.to_move or 0
     put = _put_down(game, state, board, targets)
-    wanted = sorted({choice.role for choice in choices.values() if choice.role is not None})
-    pieces = [*((role, None) for role in wanted), *put.values()]
-    definitions, drawn = loose_pieces(board, pieces, flip=flip, letters=letters)
-    names = dict(zip(wanted, drawn, strict=False))
+    wanted = {choice.role for choice in choices.values() if choice.role is not None}
+    loose: dict[Any, tuple[int, str, str | None]] = {role: (seat, role, None) for role in wanted}
+    loose |= {size: (seat, *piece) for size, piece in put.items()}
+    for by, of_seat in enumerate(board.taken or ()):
+        loose |= {(by, role): (1 - by, role, None) for role in of_seat}
+    definitions, drawn = loose_pieces(board, loose.values(), flip=flip, letters=letters)
+    names = dict(zip(loose, drawn, strict=True))
     return {
         "kind": board.layout.kind,
         "paths": {str(action): list(path) for action, path in board.actions.items()},
@@ -73,10 +77,17 @@ def _clicks(
         "own": [piece.place for piece in board.pieces if piece.seat == board.to_move],
         "words": {where: what for what, where in describe_pieces(board, game.seat_names)},
         "note": board.note,
-        "loose": {
-            "definitions": definitions,
-            "put": dict(zip(put, drawn[len(wanted) :], strict=True)),
-        },
+        "loose": {"definitions": definitions, "put": {size: names[size] for size in put}},
+        "taken": None
+        if board.taken is None
+        else [
+            [
+                [names[by, role], of_seat[role], of_role.name]
+                for role, of_role in board.layout.roles.items()
+                if of_seat.get(role)
+            ]
+            for by, of_seat in enumerate(board.taken)
+        ],
     }
 
 

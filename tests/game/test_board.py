@@ -113,6 +113,17 @@ def test_chess() -> None:
     assert path("chess", "4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1") == ("e1", "g1")
 
 
+def test_chess_states_what_each_seat_has_taken() -> None:
+    assert position("chess", "", "e2e4").taken == ({}, {})
+    taken = position("chess", "", "e2e4", "d7d5", "e4d5", "d8d5", "b1c3", "a7a6", "c3d5").taken
+    assert taken == ({"P": 1, "Q": 1}, {"P": 1})
+    # A promoted pawn is no lost one, and a second queen is lost as a pawn.
+    promoted = "rnb1kbnr/pppppppp/8/8/8/8/PPPPPPP1/RNBQKBNQ w Qkq - 0 1"
+    assert position("chess", promoted).taken == ({"Q": 1}, {"R": 1})
+    lost = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPP1/RNBQKBNR w KQkq - 0 1"
+    assert position("chess", lost).taken == ({}, {"P": 1})
+
+
 def test_shogi() -> None:
     text = "4k4/9/2P6/9/9/9/9/9/4K4 b R2P 1"
     shown = position("shogi", text)
@@ -176,6 +187,9 @@ def test_places_between_others_are_named_after_their_ends() -> None:
         ({"actions": {0: ()}}, "the clicks of action 0 must be a tuple of one or more, got ()"),
         ({"actions": {0: "a1"}}, "the clicks of action 0 must be a tuple"),
         ({"actions": {0: ("a3",)}}, "a click of action 0 must be a place, a choice, or *"),
+        ({"taken": ({},)}, "taken must be one for each seat"),
+        ({"taken": ({"K": 1}, {})}, "a role taken must be one of M, got 'K'"),
+        ({"taken": ({}, {"M": True})}, "the number of M taken must be a whole number from 0"),
         ({"actions": {0: ("*M",)}, "hands": ({}, {"M": 1})}, "a click of action 0"),
         (
             {"actions": {0: ("a1",), 5: ("a1",)}},
