@@ -89,13 +89,9 @@ class Geometry:
         """The upper edge of the first row."""
         return self.top + self.margin("above")
 
-    def _is_between(self, lane: int) -> bool:
-        """Whether a column or row of places is a narrow one."""
-        return self.layout.has_between and lane % 2 == (self.layout.kind == "gaps")
-
     def _start(self, lane: int) -> int:
         """Where a column of places begins, from the first one; likewise a row."""
-        narrow = sum(map(self._is_between, range(lane)))
+        narrow = {"lines": (lane + 1) // 2, "gaps": lane // 2}.get(self.layout.kind, 0)
         return narrow * BETWEEN + (lane - narrow) * PLACE
 
     def box(self, x: int, y: int) -> Box:
