@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from azcore.game import Layout, Role
+from azcore.game.board import MOST_PLACES_ACROSS
 
 from .grid import VIEWER, letters
 from .loading import load
@@ -35,12 +36,10 @@ class Lines:
         shape = (-1, self.rows + 1, self.columns + 1, 3)
         tensor = np.array(state.observation_tensor(VIEWER)).reshape(shape)
         parts = ((1, 0, "line"), (0, 1, "line"), (1, 1, "box"))  # and where they are from a point
-        names = list(self.layout.places)
         found = []
         for player, row, column, part in np.argwhere(tensor[1:]).tolist():
             right, down, role = parts[part]
-            place = names[(2 * row + down) * self.layout.across + 2 * column + right]
-            found.append((place, player, role))
+            found.append((self._place(2 * column + right, 2 * row + down), player, role))
         return found
 
     def click(self, action: int) -> str:
@@ -48,11 +47,12 @@ class Lines:
         horizontal = (self.rows + 1) * self.columns
         if action < horizontal:
             row, column = divmod(action, self.columns)
-            at = 2 * row * self.layout.across + 2 * column + 1
-        else:
-            row, column = divmod(action - horizontal, self.columns + 1)
-            at = (2 * row + 1) * self.layout.across + 2 * column
-        return list(self.layout.places)[at]
+            return self._place(2 * column + 1, 2 * row)
+        row, column = divmod(action - horizontal, self.columns + 1)
+        return self._place(2 * column, 2 * row + 1)
+
+    def _place(self, x: int, y: int) -> str:
+        return list(self.layout.places)[y * self.layout.across + x]
 
     @property
     def layout(self) -> Layout:
@@ -76,9 +76,10 @@ def _layout(rows: int, columns: int) -> Layout:
 
 @cache
 def lines_of(spiel_id: str) -> Lines | None:
-    """The board of a game that `load` accepts; None: its actions are not lines."""
+    """The board of a game that `load` accepts; None: its actions are not lines, or too many."""
     rules = load(spiel_id)
     if rules.get_type().short_name not in NAMES:
         return None
     parameters = rules.get_parameters()
-    return Lines(parameters["num_rows"], parameters["num_cols"])
+    lines = Lines(parameters["num_rows"], parameters["num_cols"])
+    return lines if max(lines.rows, lines.columns) < MOST_PLACES_ACROSS else None
