@@ -3,8 +3,10 @@
 `Layout` is constant through a game, `Board` is one position on it. Both check themselves. azcore
 draws them (`azcore/pictures`) and handles the mouse; a game ships no code for any page.
 
-The name of a place is its column and row, as in the game's own notation: `e4`, `D4`, `7g`. A path
-of one or more *clicks* makes an action, and a click is the name of
+The name of a place is its column and row, as in the game's own notation: `e4`, `D4`, `7g`. Where
+pieces also lie between places, `a1b1` is between `a1` and `b1`, and `a1b2` is in the middle of the
+four places of which `a1` and `b2` are opposite corners. A path of one or more *clicks* makes an
+action, and a click is the name of
 
 * a place: `e2`;
 * a kind of piece in the hand of the player to move, after a star: `*P`;
@@ -21,14 +23,14 @@ No path is a prefix of another, so it is always clear when an action is complete
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NoReturn
 
 from azcore.errors import GameError
 
-KINDS = ("cells", "points")
+KINDS = ("cells", "points", "hexagons", "lines", "gaps")
 SURFACES = ("wood", "checkered", "paper", "rack")
 COLOURS = ("black", "white", "red", "yellow", "blue", "green", "orange", "purple")
 SIDES = ("left", "right", "above", "below")
@@ -76,13 +78,18 @@ class Layout:
     """The common part of all boards of a game, as the first player sees it.
 
     Args:
-        kind: pieces stand in `cells`, or on the `points` where lines cross.
+        kind: where pieces stand: in `cells`; on the `points` where lines cross; in `hexagons`, of
+            which each row lies half a cell to the right of the row above; on the `lines` from
+            point to point and in the boxes that they enclose; in cells and in the `gaps` between
+            them.
         columns: labels from the left, at most 64.
         rows: labels from the top; a place is named by column and row (`e` + `4`).
         colours: the colours of the two seats' pieces, each one of `COLOURS`.
         roles: kinds of pieces by a short name, which pieces, hands and choices refer to.
-        surface: one of `SURFACES`; `rack` is an upright board with holes.
+        surface: one of `SURFACES`; `rack` is an upright board with holes. `checkered` and `rack`
+            are for cells and points.
         labelled: the sides with labels, of `SIDES`.
+        borders: the sides of the board that belong to a seat, by their name in `SIDES`.
         stars: places marked for orientation; of a cell, its lower right corner is.
         hand: roles that may be held in hand, in the order in which they are shown.
         choices: buttons and answers by the name that paths of clicks contain.
@@ -99,6 +106,7 @@ class Layout:
     roles: Mapping[str, Role]
     surface: str = "wood"
     labelled: tuple[str, ...] = ("left", "below")
+    borders: Mapping[str, int] = field(default_factory=dict)
     stars: tuple[str, ...] = ()
     hand: tuple[str, ...] = ()
     choices: Mapping[str, Choice] = field(default_factory=dict)
@@ -107,14 +115,19 @@ class Layout:
     def __post_init__(self) -> None:
         _require_one_of("kind", self.kind, KINDS)
         _require_one_of("surface", self.surface, SURFACES)
+        if self.kind not in ("cells", "points"):
+            _require_one_of(f"the surface of {self.kind}", self.surface, ("wood", "paper"))
         for side in self.labelled:
             _require_one_of("a side of labels", side, SIDES)
+        for side, seat in self.borders.items():
+            _require_one_of("a border", side, SIDES)
+            _require_seat("the seat of a border", seat)
         for what, labels in (("columns", self.columns), ("rows", self.rows)):
             if not 1 <= len(labels) <= MOST_PLACES_ACROSS:
                 _refuse(f"the number of {what}", f"1 to {MOST_PLACES_ACROSS}", len(labels))
             for label in labels:
                 _require_text(f"a label of the {what}", label, most=3)
-        if len(self.places) < len(self.columns) * len(self.rows):
+        if len(self.places) < self.across * self.down:
             _refuse("the labels", "a different name for each place", (self.columns, self.rows))
         if len(self.colours) != 2 or self.colours[0] == self.colours[1]:
             _refuse("colours", "two different ones", self.colours)
@@ -137,14 +150,36 @@ class Layout:
             if choice.role is not None:
                 self._require_role(f"the role of choice {name}", choice.role)
 
+    @property
+    def has_between(self) -> bool:
+        """Whether pieces also lie between the places that columns and rows name."""
+        return self.kind in ("lines", "gaps")
+
+    @property
+    def across(self) -> int:
+        """The number of places in a row."""
+        return 2 * len(self.columns) - 1 if self.has_between else len(self.columns)
+
+    @property
+    def down(self) -> int:
+        """The number of places in a column."""
+        return 2 * len(self.rows) - 1 if self.has_between else len(self.rows)
+
     @cached_property
     def places(self) -> dict[str, tuple[int, int]]:
-        """(column, row) of each place, counted from the top left as the first player sees it."""
-        return {
-            column + row: (x, y)
-            for y, row in enumerate(self.rows)
-            for x, column in enumerate(self.columns)
-        }
+        """(column, row) of each place, counted from the top left as the first player sees it.
+
+        Those between columns or rows count as well: of `lines` and `gaps`, `a1` is (0, 0), `a1b1`
+        (1, 0) and `b1` (2, 0).
+        """
+        return {self._name(x, y): (x, y) for y in range(self.down) for x in range(self.across)}
+
+    def _name(self, x: int, y: int) -> str:
+        if not self.has_between:
+            return self.columns[x] + self.rows[y]
+        first = self.columns[x // 2] + self.rows[y // 2]
+        last = self.columns[(x + 1) // 2] + self.rows[(y + 1) // 2]
+        return first if first == last else first + last
 
     def require_place(self, what: str, place: object) -> None:
         if place not in self.places:
@@ -174,6 +209,8 @@ class Board:
         to_move: the seat to move; None: the game is over.
         actions: the path of clicks of each legal action.
         hands: for each seat, how many of each role it holds; absent roles may be missing.
+        taken: for each seat, how many of each role it has taken from the other seat; pages show
+            them beside the board. None: there is nothing to show, as where they go into a hand.
         last: places of the last action, with its end last; empty if there was none.
         check: places of attacked pieces to show to the player to move, such as a king.
         marks: places that explain the end, such as a winning line.
@@ -188,6 +225,7 @@ class Board:
     to_move: int | None
     actions: Mapping[int, tuple[str, ...]]
     hands: tuple[Mapping[str, int], Mapping[str, int]] = field(default_factory=lambda: ({}, {}))
+    taken: tuple[Mapping[str, int], Mapping[str, int]] | None = None
     last: tuple[str, ...] = ()
     check: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
@@ -215,13 +253,9 @@ class Board:
         for what, places in (("last", self.last), ("check", self.check), ("marks", self.marks)):
             for place in places:
                 self.layout.require_place(f"a place in {what}", place)
-        if len(self.hands) != 2:
-            _refuse("hands", "one for each seat", self.hands)
-        for hand in self.hands:
-            for role, count in hand.items():
-                _require_one_of("a role in hand", role, self.layout.hand)
-                if type(count) is not int or count < 0:
-                    _refuse(f"the number of {role} in hand", "a whole number from 0", count)
+        _check_counts("hands", "in hand", self.hands, self.layout.hand)
+        if self.taken is not None:
+            _check_counts("taken", "taken", self.taken, self.layout.roles)
         self._check_paths()
 
     def _check_paths(self) -> None:
@@ -254,6 +288,19 @@ class Board:
                     "no prefix of another",
                     f"{path}, which {self.actions[longer]} of action {longer} begins with",
                 )
+
+
+def _check_counts(
+    what: str, where: str, counts: Sequence[Mapping[str, int]], roles: Collection[str]
+) -> None:
+    """Check the numbers of pieces of each role, for each seat."""
+    if len(counts) != 2:
+        _refuse(what, "one for each seat", counts)
+    for of_seat in counts:
+        for role, count in of_seat.items():
+            _require_one_of(f"a role {where}", role, roles)
+            if type(count) is not int or count < 0:
+                _refuse(f"the number of {role} {where}", "a whole number from 0", count)
 
 
 def _refuse(what: str, want: str, got: object) -> NoReturn:

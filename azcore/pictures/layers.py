@@ -13,14 +13,12 @@ from typing import Any
 
 from azcore.game import FloatArray, Game
 from azcore.game.board import Board
-from azcore.pictures.geometry import Geometry
+from azcore.pictures.geometry import Geometry, Point, centre_of
 from azcore.pictures.palette import BODIES, Palette
 from azcore.pictures.svg import number, tag, text
 
 FAINTEST = 0.004  # smaller shares are hidden
 MOST_HINTS = 40
-
-Point = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +82,7 @@ def owners_of(board: Board, cells: FloatArray) -> dict[str, float]:
         cells: as `Game.ownership` has them, in [-1, 1] in the view of seat 0.
     """
     layout = board.layout
-    if cells.shape != (len(layout.rows), len(layout.columns)):
+    if cells.shape != (layout.down, layout.across):
         return {}
     return {place: float(cells[y, x]) for place, (x, y) in layout.places.items()}
 
@@ -179,7 +177,7 @@ def ends_of(board: Board, geometry: Geometry, hint: Hint) -> tuple[Point, Point]
     """Where a hint starts and ends, the same place for a disc; None: not in the picture."""
     seat = board.to_move if hint.seat is None else hint.seat
     found = [geometry.target(click, seat) for click in hint.path]
-    places = [place for place in found if place is not None]
+    places = [centre_of(box) for box in found if box is not None]
     return (places[0], places[-1]) if places else None
 
 

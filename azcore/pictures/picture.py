@@ -17,7 +17,7 @@ from azcore.errors import GameError
 from azcore.game import Game
 from azcore.game.board import Board, Piece
 from azcore.pictures import layers as layer_drawing
-from azcore.pictures.geometry import PLACE, Geometry
+from azcore.pictures.geometry import Box, Geometry
 from azcore.pictures.layers import Layers
 from azcore.pictures.palette import BODIES, THEMES, Palette
 from azcore.pictures.pieces import Set
@@ -40,8 +40,8 @@ class Picture:
         svg: one element, without a size of its own.
         width: its view box's width; a place is 100 wide.
         height: its view box's height.
-        targets: left, top, width and height of each place, and of each piece in the hand of the
-            player to move, by the name of its click.
+        targets: left, top, width and height of each place that can be clicked or hold a piece, and
+            of each piece in the hand of the player to move, by the name of its click.
         listed: the legal actions with their texts if the game has no board to click.
         definitions: what a bare film uses but does not contain, by name; see `shared`.
     """
@@ -49,7 +49,7 @@ class Picture:
     svg: str
     width: float
     height: float
-    targets: Mapping[str, tuple[float, float, float, float]] = field(default_factory=dict)
+    targets: Mapping[str, Box] = field(default_factory=dict)
     listed: tuple[tuple[int, str], ...] = ()
     definitions: Mapping[str, str] = field(default_factory=dict)
 
@@ -139,15 +139,26 @@ def overlay(board: Board, layers: Layers, *, flip: bool = False) -> str:
 
 
 def loose_pieces(
-    board: Board, roles: Iterable[str], *, flip: bool = False, letters: bool = False
-) -> tuple[str, dict[str, str]]:
-    """Pieces of the player to move that are not on the board, such as one about to be placed.
+    board: Board,
+    pieces: Iterable[tuple[int, str, str | None]],
+    *,
+    flip: bool = False,
+    letters: bool = False,
+) -> tuple[str, list[str]]:
+    """Pieces that are not on the board, such as one about to be placed.
+
+    Args:
+        pieces: the seat and the role of each, and the place to draw it for; None: any square one.
 
     Returns:
-        Their definitions, and the name of each role's; both are for a picture of this board.
+        Their definitions, and their names in order; both are for a picture of this board.
     """
     drawn = Set(board.layout, Palette("auto"), prefix="az", letters=letters, flip=flip)
-    names = {role: drawn.piece(board.to_move or 0, role) for role in roles}
+    geometry = Geometry(board.layout, flip)
+    names = [
+        drawn.piece(seat, role, None if place is None else geometry.bar(place))
+        for seat, role, place in pieces
+    ]
     return "".join(drawn.definitions().values()), names
 
 
@@ -226,20 +237,17 @@ class Pencil:
             "hands": list(self._hands(board)),
         }
 
-    def targets(self, board: Board) -> dict[str, tuple[float, float, float, float]]:
-        half = PLACE / 2
-        clicks = set(self.geometry.centres) | {c for path in board.actions.values() for c in path}
-        centres = {click: self.geometry.target(click, board.to_move) for click in sorted(clicks)}
-        return {
-            click: (at[0] - half, at[1] - half, PLACE, PLACE)
-            for click, at in centres.items()
-            if at is not None
-        }
+    def targets(self, board: Board) -> dict[str, Box]:
+        geometry = self.geometry
+        clicks = {place for place in geometry.boxes if not geometry.is_crossing(place)}
+        clicks |= {click for path in board.actions.values() for click in path}
+        boxes = {click: geometry.target(click, board.to_move) for click in sorted(clicks)}
+        return {click: box for click, box in boxes.items() if box is not None}
 
     @property
     def _on_cells(self) -> bool:
         """Whether a mark covers a whole place, rather than forming a ring on its stone."""
-        return self.layout.kind == "cells" and self.layout.surface != "rack"
+        return self.layout.kind != "points" and self.layout.surface != "rack"
 
     def _under(self, board: Board) -> Iterator[Fragment]:
         """Marked cells. Each mark has its own shape, so that no colour is needed to read it."""
@@ -255,14 +263,10 @@ class Pencil:
             yield Fragment(self._cell(place, "won", 0.3, None), "won by", place)
 
     def _cell(self, place: str, colour: str, opacity: float, dashes: str | None) -> str:
-        x, y = self.geometry.centres[place]
         return tag(
-            "rect",
-            x=x - 46,
-            y=y - 46,
-            width=92,
-            height=92,
-            rx=6,
+            "path",
+            d=self.geometry.outline(self.geometry.boxes[place], 4),
+            stroke_linejoin="round",
             fill=self.palette(colour),
             fill_opacity=opacity,
             stroke=self.palette(f"{colour}-line"),
@@ -281,12 +285,13 @@ class Pencil:
     def _drawn(self, board: Board, piece: Piece) -> tuple[Fragment | None, Fragment]:
         """A piece and its shadow; most stand still from ply to ply."""
         if piece not in self._known:
-            shadow = self.set.shadow(piece.seat, piece.role)
+            bar = self.geometry.bar(piece.place)
+            shadow = None if bar else self.set.shadow(piece.seat, piece.role)
             x, y = self.geometry.centres[piece.place]
             what = describe_piece(board, self.seats, piece.seat, piece.role)
             self._known[piece] = (
                 None if shadow is None else Fragment(use(shadow, x, y)),
-                Fragment(use(self.set.piece(piece.seat, piece.role), x, y), what, piece.place),
+                Fragment(use(self.set.piece(piece.seat, piece.role, bar), x, y), what, piece.place),
             )
         return self._known[piece]
 

@@ -1,7 +1,8 @@
 """Draws pieces: for each seat and role one definition, which every piece on the board uses.
 
 Drawings are centred on (0, 0) in a place of 100 × 100. A shadow is a definition too, drawn below
-all pieces, since a filter for every stone would make pages slow.
+all pieces, since a filter for every stone would make pages slow. A piece that lies between points
+or cells is a bar, whatever its role.
 """
 
 from __future__ import annotations
@@ -38,14 +39,19 @@ class Set:
         self.flip = flip
         self._made: dict[str, str] = {}  # definitions in use by their names
 
-    def piece(self, seat: int, role: str) -> str:
-        """The name of a piece's definition."""
-        return self.named(self._drawings[seat, role][0])
+    def piece(self, seat: int, role: str, bar: tuple[int, int] | None = None) -> str:
+        """The name of a piece's definition; bar: its width and height if it is one."""
+        return self.named(self._bar(seat, *bar) if bar else self._drawings[seat, role][0])
 
     def shadow(self, seat: int, role: str) -> str | None:
         """The name of the definition of its shadow; None: no shadow."""
         shadow = self._drawings[seat, role][1]
         return shadow and self.named(shadow)
+
+    def _bar(self, seat: int, width: int, height: int) -> str:
+        body, edge, _ = BODIES[self.layout.colours[seat]]
+        place = {"x": -width / 2, "y": -height / 2, "width": width, "height": height}
+        return tag("rect", fill=body, stroke=edge, stroke_width=2, **place)
 
     def definitions(self) -> dict[str, str]:
         """All definitions requested so far, by name."""

@@ -5,8 +5,8 @@ Labels lie on the board's own frame, so a picture is legible on a page of any co
 
 from __future__ import annotations
 
-from azcore.pictures.geometry import PLACE, STAND, Geometry
-from azcore.pictures.palette import Palette
+from azcore.pictures.geometry import BORDER, PLACE, STAND, Geometry
+from azcore.pictures.palette import BODIES, Palette
 from azcore.pictures.svg import number, tag, text
 
 INKS = {"wood": "ink", "checkered": "frame-ink", "paper": "paper-ink", "rack": "rack-ink"}
@@ -15,9 +15,8 @@ FRAMES = {"wood": "wood", "checkered": "frame", "paper": "paper", "rack": "rack"
 
 def surface(prefix: str, geometry: Geometry, palette: Palette) -> str:
     layout = geometry.layout
-    columns, rows = geometry.columns, geometry.rows
+    columns, rows = len(layout.columns), len(layout.rows)
     x, y = geometry.left, geometry.upper
-    width, height = columns * PLACE, rows * PLACE
     frame = palette(FRAMES[layout.surface])
     if layout.surface == "wood":
         frame = f"url(#{prefix}-wood)"
@@ -36,18 +35,18 @@ def surface(prefix: str, geometry: Geometry, palette: Palette) -> str:
             for c in range(columns)
             if (c + rows - 1 - r) % 2 == 0
         )
+        width, height = geometry.size
         parts.append(tag("rect", x=x, y=y, width=width, height=height, fill=palette("light-cell")))
         parts.append(tag("path", d=dark, fill=palette("dark-cell")))
     elif layout.surface == "rack":
-        holes = "".join(
-            tag("circle", cx=x + PLACE * c + PLACE / 2, cy=y + PLACE * r + PLACE / 2, r=43)
-            for r in range(rows)
-            for c in range(columns)
-        )
+        holes = "".join(tag("circle", cx=x, cy=y, r=43) for x, y in geometry.centres.values())
         edge = palette("rack-edge")
         parts.append(tag("g", holes, fill=palette("hole"), stroke=edge, stroke_width=4))
+    elif layout.kind == "hexagons" or layout.has_between:
+        parts += _places(geometry, palette)
     else:
         parts += _lines(geometry, palette)
+    parts += _borders(geometry, palette)
     parts.append(_labels(geometry, palette))
     return "".join(parts)
 
@@ -65,8 +64,8 @@ def _lines(geometry: Geometry, palette: Palette) -> list[str]:
     paper = layout.surface == "paper"
     inset = PLACE / 2 if points else 0
     x0, y0 = geometry.left + inset, geometry.upper + inset
-    across = geometry.columns - points
-    down = geometry.rows - points
+    across = layout.across - points
+    down = layout.down - points
     x1, y1 = x0 + PLACE * across, y0 + PLACE * down
     # Paper has no outline: lines separate the cells.
     inner = slice(1, -1) if paper else slice(None)
@@ -94,34 +93,77 @@ def _lines(geometry: Geometry, palette: Palette) -> list[str]:
         )
     dots = ""
     for star in layout.stars:
-        column, row = layout.places[star]
-        if points:
-            cx, cy = geometry.centres[star]
-        else:
-            vertical, horizontal = column + 1, row + 1
-            if geometry.flip:
-                vertical, horizontal = geometry.columns - vertical, geometry.rows - horizontal
-            cx, cy = geometry.left + PLACE * vertical, geometry.upper + PLACE * horizontal
+        cx, cy = geometry.centres[star]
+        if not points:
+            corner = -PLACE // 2 if geometry.flip else PLACE // 2
+            cx, cy = cx + corner, cy + corner
         dots += tag("circle", cx=cx, cy=cy, r=9 if points else 7)
     if dots:
         parts.append(tag("g", dots, fill=colour))
     return parts
 
 
+def _places(geometry: Geometry, palette: Palette) -> list[str]:
+    """Hexagons; cells with gaps between them; or points, with faint lines between them."""
+    layout = geometry.layout
+    colour = palette("paper-grid" if layout.surface == "paper" else "grid")
+    if layout.kind == "lines":
+        points = [at for place, at in geometry.centres.items() if geometry.is_crossing(place)]
+        (x0, y0), (x1, y1) = points[0], points[-1]
+        path = "".join(f"M{x} {y0}V{y1}" for x, y in points if y == y0)
+        path += "".join(f"M{x0} {y}H{x1}" for x, y in points if x == x0)
+        dots = "".join(tag("circle", cx=x, cy=y, r=13) for x, y in points)
+        lines = tag("path", d=path, stroke=colour, stroke_width=2.5, stroke_dasharray="4 8")
+        return [lines, tag("g", dots, fill=colour)]
+    wide = [box for place, box in geometry.boxes.items() if geometry.bar(place) is None]
+    outline = "".join(map(geometry.outline, wide))
+    stars = [geometry.centres[star] for star in layout.stars]
+    dots = "".join(tag("circle", cx=x, cy=y, r=9) for x, y in stars)
+    cells = tag(
+        "path", d=outline, fill="none", stroke=colour, stroke_width=3, stroke_linejoin="round"
+    )
+    return [cells, tag("g", dots, fill=colour)]
+
+
+def _borders(geometry: Geometry, palette: Palette) -> list[str]:
+    """The sides that belong to a seat, around the board."""
+    parts = []
+    for side, seat in geometry.layout.borders.items():
+        points = "L".join(f"{x:g} {y:g}" for x, y in geometry.border(side))
+        body, edge, _ = BODIES[geometry.layout.colours[seat]]
+        for colour, wide in ((edge, BORDER + 3), (body, BORDER)):
+            parts.append(
+                tag(
+                    "path",
+                    d=f"M{points}",
+                    fill="none",
+                    stroke=colour,
+                    stroke_width=wide,
+                    stroke_linejoin="round",
+                )
+            )
+    return parts
+
+
 def _labels(geometry: Geometry, palette: Palette) -> str:
     layout = geometry.layout
-    right, lower = geometry.left + PLACE * geometry.columns, geometry.upper + PLACE * geometry.rows
-    away = 0.8 * geometry.label
-    heights = {"above": geometry.upper - away, "below": lower + away}
-    edges = {"left": geometry.left - away, "right": right + away}
+    away = 0.8 * geometry.label + (BORDER if layout.borders else 0)
+    step = 2 if layout.has_between else 1
     parts = ""
     for side in layout.labelled:
-        if side in heights:
-            for column, label in enumerate(layout.columns):
-                x = geometry.left + PLACE * geometry.seen(column, 0)[0] + PLACE / 2
-                parts += text(label, x, heights[side], geometry.label)
-        else:
-            for row, label in enumerate(layout.rows):
-                y = geometry.upper + PLACE * geometry.seen(0, row)[1] + PLACE / 2
-                parts += text(label, edges[side], y, geometry.label)
+        is_row = side in ("left", "right")
+        for at, label in enumerate(layout.rows if is_row else layout.columns):
+            column, row = geometry.seen(step * at, step * at)
+            if is_row:
+                column = 0 if side == "left" else layout.across - 1
+            else:
+                row = 0 if side == "above" else layout.down - 1
+            left, top, width, height = geometry.box(column, row)
+            x, y = {
+                "left": (left - away, top + height / 2),
+                "right": (left + width + away, top + height / 2),
+                "above": (left + width / 2, top - away),
+                "below": (left + width / 2, top + height + away),
+            }[side]
+            parts += text(label, x, y, geometry.label)
     return tag("g", parts, fill=palette(INKS[layout.surface])) if parts else ""

@@ -6,13 +6,14 @@ the view of the player to move, as in every engine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from azcore.engine.thought import Line, Thought, Variation
 from azcore.game import Game
 from azcore.game.board import Board
 from azcore.pictures import Layers, draw, heat_of, line_of, loose_pieces, overlay, owners_of
+from azcore.pictures.geometry import Box
 from azcore.pictures.palette import BODIES
 from azcore.pictures.words import describe_pieces
 
@@ -34,22 +35,41 @@ def position(game: Game, line: Line, *, flip: bool, letters: bool) -> Plain:
         "toMove": None if line.is_over else line.player,
         "over": ending(game, state) if line.is_over else "",
         "text": game.state_to_text(state),
-        **(_NO_BOARD if board is None else _clicks(game, state, board, flip, letters)),
+        **(
+            _NO_BOARD
+            if board is None
+            else _clicks(game, state, board, picture.targets, flip, letters)
+        ),
     }
 
 
-_NO_BOARD: Plain = {"paths": {}, "choices": {}, "own": [], "words": {}, "note": "", "loose": None}
+_NO_BOARD: Plain = {
+    "kind": "",
+    "paths": {},
+    "choices": {},
+    "own": [],
+    "words": {},
+    "note": "",
+    "loose": None,
+    "taken": None,
+}
 
 
-def _clicks(game: Game, state: Any, board: Board, flip: bool, letters: bool) -> Plain:
+def _clicks(
+    game: Game, state: Any, board: Board, targets: Mapping[str, Box], flip: bool, letters: bool
+) -> Plain:
     """The data that a page needs to take clicks, describe places, and draw ahead of the server."""
-    choices = board.layout.choices
-    put = _put_down(game, state, board)
+    choices, seat = board.layout.choices, board.to_move or 0
+    put = _put_down(game, state, board, targets)
     wanted = {choice.role for choice in choices.values() if choice.role is not None}
-    definitions, names = loose_pieces(
-        board, sorted(wanted | ({put} if put else set())), flip=flip, letters=letters
-    )
+    loose: dict[Any, tuple[int, str, str | None]] = {role: (seat, role, None) for role in wanted}
+    loose |= {size: (seat, *piece) for size, piece in put.items()}
+    for by, of_seat in enumerate(board.taken or ()):
+        loose |= {(by, role): (1 - by, role, None) for role in of_seat}
+    definitions, drawn = loose_pieces(board, loose.values(), flip=flip, letters=letters)
+    names = dict(zip(loose, drawn, strict=True))
     return {
+        "kind": board.layout.kind,
         "paths": {str(action): list(path) for action, path in board.actions.items()},
         "choices": {
             name: [choice.words, names.get(choice.role or "")] for name, choice in choices.items()
@@ -57,18 +77,35 @@ def _clicks(game: Game, state: Any, board: Board, flip: bool, letters: bool) -> 
         "own": [piece.place for piece in board.pieces if piece.seat == board.to_move],
         "words": {where: what for what, where in describe_pieces(board, game.seat_names)},
         "note": board.note,
-        "loose": {"definitions": definitions, "put": names.get(put or "")},
+        "loose": {"definitions": definitions, "put": {size: names[size] for size in put}},
+        "taken": None
+        if board.taken is None
+        else [
+            [
+                [names[by, role], of_seat[role], of_role.name]
+                for role, of_role in board.layout.roles.items()
+                if of_seat.get(role)
+            ]
+            for by, of_seat in enumerate(board.taken)
+        ],
     }
 
 
-def _put_down(game: Game, state: Any, board: Board) -> str | None:
-    """The role of the piece that a click on an empty place puts there; None: no click does."""
+def _put_down(
+    game: Game, state: Any, board: Board, targets: Mapping[str, Box]
+) -> dict[str, tuple[str, str]]:
+    """By the size of a target, as `100x100`: the role that a click there puts down, and where."""
+    found: dict[str, tuple[str, str] | None] = {}
     for action, path in board.actions.items():
-        if len(path) == 1 and path[0] in board.layout.places:
+        if len(path) > 1 or path[0] not in board.layout.places:
+            continue
+        _, _, width, height = targets[path[0]]
+        if (size := f"{width}x{height}") not in found:
             after = game.board(game.step(state, action))
             pieces = () if after is None else after.pieces
-            return next((piece.role for piece in pieces if piece.place == path[0]), None)
-    return None
+            roles = [piece.role for piece in pieces if piece.place == path[0]]
+            found[size] = (roles[0], path[0]) if roles else None
+    return {size: piece for size, piece in found.items() if piece is not None}
 
 
 def colours(game: Game) -> list[str]:

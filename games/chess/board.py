@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from azcore.game import Board, Choice, Game, Layout, Piece, Role
 
 from . import notation, rules
 
+ARMY = Counter("PPPPPPPPNNBBRRQK")  # of each player at the start
 NAMES = ("pawn", "knight", "bishop", "rook", "queen", "king")  # by kind
 LAYOUT = Layout(
     kind="cells",
@@ -45,5 +47,15 @@ def board_of(game: Game, state: Any) -> Board:
         to_move=None if over else seat,
         actions={action: tuple(re.findall("[a-h][1-8]|[qrbn]", t)) for action, t in texts.items()},
         last=() if last is None else tuple(map(notation.cell_name, last)),
+        taken=(_taken(pieces, 1), _taken(pieces, 0)),
         check=tuple(p.place for p in pieces if in_check and p.seat == seat and p.role == "K"),
     )
+
+
+def _taken(pieces: list[Piece], seat: int) -> dict[str, int]:
+    """The pieces that a seat has lost; a promoted one stands for a pawn."""
+    left = Counter(piece.role for piece in pieces if piece.seat == seat)
+    promoted = left - ARMY
+    lost = ARMY - left
+    lost["P"] -= promoted.total()
+    return dict(+lost)

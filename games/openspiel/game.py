@@ -26,6 +26,7 @@ from azcore.game import (
 )
 
 from .grid import PASS, Grid, grid_of
+from .lines import Lines, lines_of
 from .loading import load, require_received
 
 MOST_PLIES = 10_000
@@ -161,7 +162,7 @@ class OpenSpiel(Game):
         return " ".join([*self._placement(state), f"{len(actions)}:", *map(str, actions)])
 
     def state_from_text(self, text: str) -> Any:
-        placement = [] if self._grid is None else text.split(" ")[:1]
+        placement = [] if self._drawn is None else text.split(" ")[:1]
         words = text.split(" ")[len(placement) :]
         if (
             not re.fullmatch("[0-9]+:( [0-9]+)*", " ".join(words), re.ASCII)
@@ -190,45 +191,43 @@ class OpenSpiel(Game):
 
     @property
     def has_board(self) -> bool:
-        return self._grid is not None
+        return self._drawn is not None
 
     def board(self, state: Any) -> Board | None:
-        """The board, if actions are cells of a grid; else None."""
-        grid = self._grid
-        if grid is None:
+        """The board, if actions are cells of a grid or lines between points; else None."""
+        drawn = self._drawn
+        if drawn is None:
             return None
-        cells = grid.rows * grid.columns
-        last = state.history()[-1:]
+        last = [drawn.click(action) for action in state.history()[-1:]]
         over = self.is_terminal(state)
-        clicks = {
-            action: (grid.place(action) if action < cells else PASS,)
-            for action in ([] if over else state.legal_actions())
-        }
         return Board(
-            layout=grid.layout,
+            layout=drawn.layout,
             pieces=tuple(
-                Piece(grid.place(int(cell)), self._seat(player), "stone")
-                for player, stones in enumerate(grid.stones(state))
-                for cell in np.flatnonzero(stones)
+                Piece(place, self._seat(player), role)
+                for place, player, role in drawn.pieces(state)
             ),
             to_move=None if over else self.current_player(state),
-            actions=clicks,
-            last=tuple(grid.place(action) for action in last if action < cells),
-            note="the last move was a pass" if last == [cells] else "",
+            actions={
+                action: (drawn.click(action),) for action in ([] if over else state.legal_actions())
+            },
+            last=tuple(click for click in last if click != PASS),
+            note="the last move was a pass" if last == [PASS] else "",
         )
 
     @cached_property
-    def _grid(self) -> Grid | None:
-        return grid_of(self._id)
+    def _drawn(self) -> Grid | Lines | None:
+        return grid_of(self._id) or lines_of(self._id)
 
     def _placement(self, state: Any) -> list[str]:
         """The rows of the board as one word, if the game has a board."""
-        if self._grid is None:
+        if self._drawn is None:
             return []
-        marks = np.full(self._grid.rows * self._grid.columns, ".")
-        for player, stones in enumerate(self._grid.stones(state)):
-            marks[stones] = "xo"[self._seat(player)]
-        return ["/".join("".join(row) for row in marks.reshape(self._grid.rows, -1))]
+        layout = self._drawn.layout
+        marks = np.full((layout.down, layout.across), ".")
+        for place, player, _ in self._drawn.pieces(state):
+            column, row = layout.places[place]
+            marks[row, column] = "xo"[self._seat(player)]
+        return ["/".join("".join(row) for row in marks)]
 
 
 def _text(state: Any, action: int) -> str:

@@ -2,7 +2,8 @@
 
 OpenSpiel does not describe a game's board, but its tensors show it. `grid_of` plays random games
 and observes which planes become nonzero under the stones of each player; if all of them fit, the
-game has a board. Flips and captures also show in the planes.
+game has a board. Flips and captures also show in the planes. Which cells are neighbours does not:
+`HEXAGONAL` names the games whose cells are hexagons.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ PROBES = 30  # random games
 MOST_PROBED = 3000  # plies of all these games
 VIEWER = 0  # OpenSpiel's player whose tensors are used, whoever moves
 PASS = "pass"
+# The sides that each of OpenSpiel's players connects.
+HEXAGONAL = {"hex": {"above": 0, "below": 0, "left": 1, "right": 1}}
 
 
 @dataclass(frozen=True)
@@ -33,41 +36,49 @@ class Grid:
         rows, columns: the size of the board; action `row * columns + column` puts a stone there.
         passes: whether there is one more action, which puts no stone.
         planes: for each of OpenSpiel's players, bool [C]: the planes that its stones make nonzero.
+        name: OpenSpiel's name of the game.
     """
 
     rows: int
     columns: int
     passes: bool
     planes: tuple[BoolArray, BoolArray]
+    name: str
 
-    def stones(self, state: Any) -> tuple[BoolArray, BoolArray]:
-        """For each of OpenSpiel's players, bool [rows * columns]: its stones."""
+    def pieces(self, state: Any) -> list[tuple[str, int, str]]:
+        """The place, OpenSpiel's player and the role of each stone."""
         lit = _lit(state, self.rows * self.columns)
-        first, second = (np.logical_or.reduce(lit[planes], axis=0) for planes in self.planes)
-        return first, second
+        return [
+            (self.click(int(cell)), player, "stone")
+            for player, planes in enumerate(self.planes)
+            for cell in np.flatnonzero(np.logical_or.reduce(lit[planes], axis=0))
+        ]
 
-    def place(self, action: int) -> str:
-        """The name of a cell: `a1` is the top left one."""
-        return f"{_letters(action % self.columns)}{action // self.columns + 1}"
+    def click(self, action: int) -> str:
+        """The name of a cell, `a1` for the top left one; or of a pass."""
+        row, column = divmod(action, self.columns)
+        return PASS if row == self.rows else f"{letters(column)}{row + 1}"
 
     @property
     def layout(self) -> Layout:
-        return _layout(self.rows, self.columns, self.passes)
+        return _layout(self.rows, self.columns, self.passes, self.name)
 
 
 @cache
-def _layout(rows: int, columns: int, passes: bool) -> Layout:
+def _layout(rows: int, columns: int, passes: bool, name: str) -> Layout:
+    borders = HEXAGONAL.get(name, {})
     return Layout(
-        kind="cells",
-        columns=tuple(map(_letters, range(columns))),
+        kind="hexagons" if borders else "cells",
+        columns=tuple(map(letters, range(columns))),
         rows=tuple(str(row + 1) for row in range(rows)),
         colours=("black", "white"),
-        roles={"stone": Role(name="stone", letter="S", art="stone")},
+        roles={"stone": Role(name="stone", letter="S", art="disc" if borders else "stone")},
+        borders=borders,
         choices={PASS: Choice(words="Pass")} if passes else {},
     )
 
 
-def _letters(column: int) -> str:
+def letters(column: int) -> str:
     """`a` to `z`, then `aa`."""
     high, low = divmod(column, 26)
     return (chr(96 + high) if high else "") + chr(97 + low)
@@ -93,7 +104,8 @@ def grid_of(spiel_id: str) -> Grid | None:
     for before, action, player, after in probes:
         if action < cells:  # a plane that is nonzero everywhere shows the player to move
             under[player] |= after[:, action] & ~before[:, action] & ~after.all(axis=1)
-    grid = Grid(shape[1], shape[2], actions > cells, (under[0], under[1]))
+    name = rules.get_type().short_name
+    grid = Grid(shape[1], shape[2], actions > cells, (under[0], under[1]), name)
     return grid if probes and all(_fits(under, *probe) for probe in probes) else None
 
 

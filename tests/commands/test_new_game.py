@@ -201,6 +201,18 @@ def test_minishogi_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path: Pa
     assert "99 of 100 games against search:200" in card
 
 
+@pytest.mark.long(
+    short="tests/commands/test_new_game.py::test_connect_four_is_a_package_of_its_own"
+)
+def test_hex_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "examples/plugins/hex", source)
+    fresh.succeed(f"pip install {source}", tmp_path)
+    fresh.succeed("python -m pytest -q", source)
+    ladder = fresh.succeed("python -m azcore command=ladder ladder=hex", tmp_path)
+    assert "beats random play and search without a network" in ladder
+
+
 # -- docs/new-game.md ----------------------------------------------------------------------------
 
 BLOCK = re.compile(

@@ -25,7 +25,16 @@ ELSEWHERE = {
     "docs/research.md": "tests/documents/test_research.py",
 }
 # What the reader or a package brings; tests install the packages and run them elsewhere.
-OF_PACKAGES = {"NAME", "my_game", "breakthrough", "connect_four", "minishogi", "se_res", "average"}
+OF_PACKAGES = {
+    "NAME",
+    "my_game",
+    "breakthrough",
+    "connect_four",
+    "minishogi",
+    "hex",
+    "se_res",
+    "average",
+}
 OF_PACKAGES |= {"soon", "cutout", "huber", "patient"}
 PROGRAMS = {"cd", "export", "sudo", ".", "make", "npm", "pip", "python", "python3", "ray", "sh"}
 WITH_PYTHON = [

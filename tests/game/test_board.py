@@ -113,6 +113,17 @@ def test_chess() -> None:
     assert path("chess", "4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1") == ("e1", "g1")
 
 
+def test_chess_states_what_each_seat_has_taken() -> None:
+    assert position("chess", "", "e2e4").taken == ({}, {})
+    taken = position("chess", "", "e2e4", "d7d5", "e4d5", "d8d5", "b1c3", "a7a6", "c3d5").taken
+    assert taken == ({"P": 1, "Q": 1}, {"P": 1})
+    # A promoted pawn is no lost one, and a second queen is lost as a pawn.
+    promoted = "rnb1kbnr/pppppppp/8/8/8/8/PPPPPPP1/RNBQKBNQ w Qkq - 0 1"
+    assert position("chess", promoted).taken == ({"Q": 1}, {"R": 1})
+    lost = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPP1/RNBQKBNR w KQkq - 0 1"
+    assert position("chess", lost).taken == ({}, {"P": 1})
+
+
 def test_shogi() -> None:
     text = "4k4/9/2P6/9/9/9/9/9/4K4 b R2P 1"
     shown = position("shogi", text)
@@ -132,6 +143,23 @@ def test_shogi() -> None:
 def test_tic_tac_toe_marks_the_line_that_wins() -> None:
     shown = position("tic_tac_toe", "", "a1", "b1", "a2", "b2", "a3")
     assert (shown.marks, shown.to_move) == (("a1", "a2", "a3"), None)
+
+
+# -- places --------------------------------------------------------------------------------------
+
+
+def test_places_between_others_are_named_after_their_ends() -> None:
+    points = dataclasses.replace(LAYOUT, kind="lines")
+    assert (points.across, points.down) == (3, 3)
+    assert list(points.places) == [
+        *("a2", "a2b2", "b2"),
+        *("a2a1", "a2b1", "b2b1"),
+        *("a1", "a1b1", "b1"),
+    ]
+    assert points.places["a2b1"] == (1, 1)
+    cells = dataclasses.replace(LAYOUT, kind="gaps")
+    assert cells.places == points.places
+    assert board(layout=cells, actions={0: ("a2a1",)}).actions
 
 
 # -- mistakes ------------------------------------------------------------------------------------
@@ -159,6 +187,9 @@ def test_tic_tac_toe_marks_the_line_that_wins() -> None:
         ({"actions": {0: ()}}, "the clicks of action 0 must be a tuple of one or more, got ()"),
         ({"actions": {0: "a1"}}, "the clicks of action 0 must be a tuple"),
         ({"actions": {0: ("a3",)}}, "a click of action 0 must be a place, a choice, or *"),
+        ({"taken": ({},)}, "taken must be one for each seat"),
+        ({"taken": ({"K": 1}, {})}, "a role taken must be one of M, got 'K'"),
+        ({"taken": ({}, {"M": True})}, "the number of M taken must be a whole number from 0"),
         ({"actions": {0: ("*M",)}, "hands": ({}, {"M": 1})}, "a click of action 0"),
         (
             {"actions": {0: ("a1",), 5: ("a1",)}},
@@ -181,7 +212,16 @@ def test_a_board_checks_itself(changes: dict[str, Any], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"kind": "hexes"}, "kind must be one of cells, points, got 'hexes'"),
+        (
+            {"kind": "hexes"},
+            "kind must be one of cells, points, hexagons, lines, gaps, got 'hexes'",
+        ),
+        (
+            {"kind": "hexagons", "surface": "checkered"},
+            "the surface of hexagons must be one of wood, paper, got 'checkered'",
+        ),
+        ({"borders": {"top": 0}}, "a border must be one of left, right, above, below, got 'top'"),
+        ({"borders": {"left": 2}}, "the seat of a border must be 0 or 1, got 2"),
         ({"surface": "marble"}, "surface must be one of wood, checkered, paper, rack"),
         ({"labelled": ("top",)}, "a side of labels must be one of left, right, above, below"),
         ({"columns": ()}, "the number of columns must be 1 to 64, got 0"),

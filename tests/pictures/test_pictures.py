@@ -19,6 +19,7 @@ from azcore.game import Board, Game, Layout, Piece, Role
 from azcore.pictures import Hint, Layers, Picture, draw, draw_board, film, heat_of, line_of, shared
 from azcore.pictures.files import save
 from azcore.pictures.kanji import PATHS
+from azcore.pictures.palette import BODIES
 from azcore.pictures.staunton import DRAWINGS
 from azcore.testing import random_states
 
@@ -253,6 +254,93 @@ def test_last_actions_checks_and_lines_are_marked_by_more_than_colour() -> None:
     assert [rect.get("stroke-dasharray") for rect in under] == ["14 9", None, None]
     over = next(g for g in parsed(picture).iter() if g.get("class") == "az-over")
     assert [text.text for text in over.iter(f"{SVG}text")] == ["+"]
+
+
+# -- kinds of boards -----------------------------------------------------------------------------
+
+
+def layout(kind: str, **changes: Any) -> Layout:
+    facts: dict[str, Any] = {
+        "kind": kind,
+        "columns": ("a", "b", "c"),
+        "rows": ("1", "2", "3"),
+        "colours": ("red", "blue"),
+        "roles": {"man": Role(name="man", letter="M")},
+    }
+    return Layout(**facts | changes)
+
+
+def middle(box: tuple[float, float, float, float]) -> complex:
+    left, top, width, height = box
+    return complex(left + width / 2, top + height / 2)
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_a_hexagon_has_six_neighbours_at_one_distance(flip: bool) -> None:
+    board = Board(layout=layout("hexagons"), pieces=(), to_move=0, actions={}, last=("b2",))
+    picture = draw_board(board, ("red", "blue"), flip=flip)
+    at = {place: middle(box) for place, box in picture.targets.items()}
+    near = {place for place in at if place != "b2" and abs(at[place] - at["b2"]) < 110}
+    assert near == {"a2", "c2", "b1", "c1", "a3", "b3"}
+    assert all(abs(abs(at[place] - at["b2"]) - 100) < 1 for place in near)
+    assert ((at["b3"] - at["b2"]).real > 0) == (not flip)
+    [mark] = [path for g in parsed(picture) if g.get("class") == "az-under" for path in g]
+    assert mark.get("d", "").count("L") == 5
+
+
+@pytest.mark.parametrize("flip", [False, True])
+@pytest.mark.parametrize("kind", ["cells", "hexagons", "gaps"])
+def test_borders_turn_with_the_board_and_meet_at_its_corners(kind: str, flip: bool) -> None:
+    borders = {"above": 0, "right": 1, "below": 0, "left": 1}
+    board = Board(layout=layout(kind, borders=borders), pieces=(), to_move=0, actions={})
+    picture = draw_board(board, ("red", "blue"), flip=flip, theme="light")
+    lines = [
+        (
+            path.get("stroke"),
+            [tuple(map(float, at.split())) for at in path.get("d", "")[1:].split("L")],
+        )
+        for path in parsed(picture)
+        if path.get("stroke") in (BODIES["red"][0], BODIES["blue"][0])
+    ]
+    assert [colour for colour, _ in lines] == [BODIES["red"][0], BODIES["blue"][0]] * 2
+    ends = [(points[0], points[-1]) for _, points in lines]
+    assert [end for _, end in ends] == [ends[(i + 1) % 4][0] for i in range(4)]
+    above, below = (max(y for _, y in lines[i][1]) for i in (0, 2))
+    assert (above < below) == (not flip)
+
+
+def test_a_piece_between_points_is_a_bar_along_its_line() -> None:
+    places = ("a1b1", "a1a2", "a1b2")
+    pieces = tuple(Piece(place, 0, "man") for place in places)
+    board = Board(layout=layout("lines"), pieces=pieces, to_move=1, actions={7: ("c1c2",)})
+    picture = draw_board(board, ("red", "blue"))
+    root = parsed(picture)
+    drawn = {element.get("id"): element for element in root.iter() if element.get("id")}
+    group = next(g for g in root.iter() if g.get("class") == "az-pieces")
+    shapes = []
+    for use in group:
+        [shape, *_] = drawn[use.get("href", "")[1:]]
+        shapes.append((shape.tag.removeprefix(SVG), shape.get("width"), shape.get("height")))
+    assert shapes == [("rect", "122", "18"), ("rect", "18", "122"), ("g", None, None)]
+    assert "Red man a1b1, a1a2, a1b2." in words_of(picture)
+    # The points themselves are too small to click, but boxes can hold pieces.
+    assert len(picture.targets) == 25 - 9
+    assert picture.targets["c1c2"][2:] == (40, 100)
+    assert picture.targets["b2c3"][2:] == (100, 100)
+
+
+def test_three_bars_in_a_row_of_gaps_are_a_wall_without_a_break() -> None:
+    pieces = tuple(Piece(place, 0, "man") for place in ("a1a2", "a1b2", "b1b2"))
+    board = Board(layout=layout("gaps"), pieces=pieces, to_move=1, actions={})
+    picture = draw_board(board, ("red", "blue"))
+    root = parsed(picture)
+    drawn = {element.get("id"): element for element in root.iter() if element.get("id")}
+    group = next(g for g in root.iter() if g.get("class") == "az-pieces")
+    spans = []
+    for use in group:
+        half = float(drawn[use.get("href", "")[1:]][0].get("width", "")) / 2
+        spans.append((float(use.get("x", "")) - half, float(use.get("x", "")) + half))
+    assert [end for _, end in spans[:2]] == [start for start, _ in spans[1:]]
 
 
 # -- layers --------------------------------------------------------------------------------------

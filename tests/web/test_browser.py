@@ -35,14 +35,43 @@ class Bare(TicTacToePlain):
         super().__init__()
         self.name = "bare"
 """
+LINED = """
+from azcore.game import Board, Layout, Piece, Role
+from azcore.games.tic_tac_toe.plain import TicTacToePlain
+
+LAYOUT = Layout(
+    kind="lines", columns=("a", "b", "c"), rows=("1", "2", "3"), colours=("red", "blue"),
+    roles={"line": Role(name="line", letter="L")},
+)
+LINES = [place for place, (x, y) in LAYOUT.places.items() if (x + y) % 2][:9]
+
+class Lined(TicTacToePlain):
+    def __init__(self):
+        super().__init__()
+        self.name = "lined"
+    def board(self, state):
+        over = self.is_terminal(state)
+        drawn = [(line, mark) for line, mark in zip(LINES, state) if mark != "."]
+        return Board(
+            layout=LAYOUT,
+            pieces=tuple(Piece(line, "XO".index(mark), "line") for line, mark in drawn),
+            to_move=None if over else self.current_player(state),
+            actions={} if over else {i: (LINES[i],) for i in range(9) if state[i] == "."},
+        )
+"""
 
 
 @pytest.fixture(name="plugins", scope="module")
 def plugins_fixture(tmp_path_factory: Any) -> Iterator[None]:
-    """Two packages of strangers, as pip would install them; the game of one has no `board`."""
+    """Three packages of strangers, as pip would install them; the game of one has no `board`."""
     site = tmp_path_factory.mktemp("site")
     (site / "bare.py").write_text(BARE)
-    for name, place in (("bare", "bare:Bare"), ("connect_four", "connect_four.game:ConnectFour")):
+    (site / "lined.py").write_text(LINED)
+    for name, place in (
+        ("bare", "bare:Bare"),
+        ("lined", "lined:Lined"),
+        ("connect_four", "connect_four.game:ConnectFour"),
+    ):
         folder = site / f"{name}-1.dist-info"
         folder.mkdir()
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
@@ -543,6 +572,9 @@ def test_pieces_move_as_they_are_played_and_stepped_through(page: Any, place: st
     assert page.evaluate("moved[0]") == "translate(100px, 100px)"  # as one clicks
     moves(page, 3)
     assert page.evaluate("moved.filter(how => how === 'fades').length") == 1  # the captured pawn
+    assert page.get_attribute("#taken-0", "aria-label") == "white has taken 1 pawn"
+    assert page.locator("#taken-0 svg").bounding_box()["height"] > 20
+    assert page.get_attribute("#taken-1", "aria-label") == "black has taken nothing"
     page.evaluate("moved.length = 0")
     page.keyboard.press("ArrowLeft")
     page.locator("#moves li:nth-child(2) [aria-current]").wait_for()
@@ -708,6 +740,48 @@ def test_a_game_of_openspiel_by_clicks(page: Any, place: str) -> None:
     for number, cell in enumerate(("d4", "c3", "a7"), 1):
         click(page, cell)
         assert moves(page, number)[-1] == cell
+
+
+def test_hexagons_by_mouse_and_keyboard(page: Any, place: str) -> None:
+    pytest.importorskip("pyspiel")
+    begin(page, place, "search/openspiel", "01")
+    page.click('[data-click="d4"]', position={"x": 2, "y": 2}, force=True)
+    assert moves(page, 1) == ["d3"]  # outside of the hexagon in that corner, and in another
+    here = "document.activeElement.dataset.click"
+    page.focus('[data-click="d4"]')
+    seen = []
+    for key in ("Down", "Down", "Right", "Up", "Left", "Up"):
+        page.keyboard.press(f"Arrow{key}")
+        seen.append(page.evaluate(here))
+    assert seen == ["d5", "d6", "e6", "e5", "d5", "d4"]
+    page.keyboard.press("Enter")
+    assert moves(page, 2) == ["d3", "d4"]
+    page.check("#analyse")
+    page.locator(".az-layers circle").first.wait_for()
+
+
+@ON_A_PHONE_TOO
+def test_lines_by_mouse_and_keyboard(page: Any, place: str) -> None:
+    begin(page, place, "search/lined", "01")
+    assert page.locator('[data-click="b2"]').count() == 0  # a point
+    shown = []
+    for line in ("a1a2", "a1b1"):
+        page.hover(f'[data-click="{line}"]')
+        box = page.locator(".ghost use").bounding_box()
+        shown.append(box["width"] < box["height"])
+    assert shown == [True, False]
+    click(page, "a1b1")
+    moves(page, 1)
+    page.locator(".az-pieces use").wait_for()
+    here = "document.activeElement.getAttribute('aria-label')"
+    page.focus('[data-click="a1b1"]')
+    seen = [page.evaluate(here)]
+    for key in ("Right", "Down", "Left"):
+        page.keyboard.press(f"Arrow{key}")
+        seen.append(page.evaluate(here))
+    assert seen == ["a1b1, X line", "b1c1, empty", "b1c2, empty", "b1b2, empty"]
+    page.keyboard.press("Enter")
+    moves(page, 2)
 
 
 def test_a_browser_set_to_german_gets_german_until_it_is_changed(browser: Any, place: str) -> None:

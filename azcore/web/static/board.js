@@ -7,6 +7,7 @@ import { sound } from './sounds.js'
 
 const SVG = 'http://www.w3.org/2000/svg'
 const FINGER = 44  // pixels across a place that a finger hits reliably
+const SLANT = 50 / 87  // of a column of hexagons: to the right, for each unit down
 const isFinger = () => matchMedia('(hover: none)').matches
 
 function make(name, attributes = {}) {
@@ -14,6 +15,8 @@ function make(name, attributes = {}) {
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
   return element
 }
+
+const hexagon = (x, y, width, height) => `M${x + width / 2} ${y}l${width / 2} ${height / 4}v${height / 2}l${-width / 2} ${height / 4}l${-width / 2} ${-height / 4}v${-height / 2}z`
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }
 
@@ -68,7 +71,9 @@ export class Board {
     this.sketch.putOn(this.svg, place => this.#centre(place))
     this.targets = this.svg.appendChild(make('g'))
     for (const [name, [x, y, width, height]] of Object.entries(position.targets)) {
-      const target = make('rect', { x, y, width, height, class: 'target', role: 'button' })
+      const target = position.kind === 'hexagons' && !name.startsWith('*')
+        ? make('path', { d: hexagon(x, y, width, height), class: 'target', role: 'button' })
+        : make('rect', { x, y, width, height, class: 'target', role: 'button' })
       target.dataset.click = name
       target.addEventListener('click', event => this.#clicked(name, event))
       target.addEventListener('focus', () => this.#goTo(name))
@@ -105,7 +110,7 @@ export class Board {
   #imagined() {
     const { targets, words, own } = this.position
     const places = Object.keys(targets).filter(name => !name.startsWith('*'))
-    const paths = !this.#areMoved(this.position) ? places.filter(place => !(place in words)).map(place => [place])
+    const paths = !this.#areMoved(this.position) ? places.filter(place => !(place in words) && this.#put(place)).map(place => [place])
       : places.filter(place => place in words && !own.includes(place)).flatMap(from => places.filter(to => to !== from).map(to => [from, to]))
     return { ...paths }
   }
@@ -140,11 +145,13 @@ export class Board {
     if (event.key === 'Enter' || event.key === ' ') this.click(name)
     else if (event.key in ARROWS) {
       const [right, down] = ARROWS[event.key]
-      const middle = ([x, y, width, height]) => [x + width / 2, y + height / 2]
-      const [x0, y0] = middle(this.position.targets[name])
+      // Columns of hexagons slant; the arrows follow them.
+      const slant = this.position.kind === 'hexagons' ? SLANT : 0
+      const middle = other => { const [x, y] = this.#centre(other); return [x - slant * y, y] }
+      const [x0, y0] = middle(name)
       let best = null, least = Infinity
-      for (const [other, box] of Object.entries(this.position.targets)) {
-        const [x, y] = middle(box)
+      for (const other of Object.keys(this.position.targets)) {
+        const [x, y] = middle(other)
         const along = (x - x0) * right + (y - y0) * down
         const beside = Math.abs((x - x0) * down) + Math.abs((y - y0) * right)
         if (along > 1 && along + 3 * beside < least) [best, least] = [other, along + 3 * beside]
@@ -159,7 +166,7 @@ export class Board {
   #hover(name) {
     if (this.isSent) return  // what was played stays
     this.ghost.replaceChildren()
-    if (name === null || !this.position.mayMove || !this.position.loose?.put || this.picked.length || !this.#isDone(name)) return
+    if (name === null || !this.position.mayMove || !this.#put(name) || this.picked.length || !this.#isDone(name)) return
     this.ghost.append(this.#loose(name))
   }
 
@@ -168,9 +175,15 @@ export class Board {
     return [x + width / 2, y + height / 2]
   }
 
+  // The definition of the piece that a click puts down; a place of another shape has another.
+  #put(name) {
+    const [, , width, height] = this.position.targets[name]
+    return this.position.loose?.put[`${width}x${height}`]
+  }
+
   #loose(name) {
     const [x, y] = this.#centre(name)
-    return make('use', { href: `#${this.position.loose.put}`, x, y })
+    return make('use', { href: `#${this.#put(name)}`, x, y })
   }
 
   // Show an action at once, before the server has drawn it.
@@ -180,12 +193,12 @@ export class Board {
     this.ghost.replaceChildren()
     this.sent = end === undefined ? null : { at: this.#centre(end).join(), moving: null }
     sound(places.length > 1 && end in this.position.words ? 'take' : 'move')
-    if (path.length === 1 && places.length && this.position.loose?.put) {
+    if (path.length === 1 && places.length && this.#put(path[0])) {
       const piece = this.#loose(path[0])
       piece.classList.add('sent')
       this.ghost.append(piece)
     } else if (places.length > 1) {
-      const [x0, y0, x1, y1] = places.slice(0, 2).flatMap(place => this.position.targets[place].slice(0, 2))
+      const [x0, y0, x1, y1] = places.slice(0, 2).flatMap(place => this.#centre(place))
       const pieces = this.#drawnAt(places[0]), copies = this.#copies(places[0], x1 - x0, y1 - y0)
       if (!places[0].startsWith('*')) for (const piece of pieces) piece.style.visibility = 'hidden'
       for (const taken of this.#drawnAt(places[1])) taken.style.visibility = 'hidden'
@@ -223,7 +236,8 @@ export class Board {
   #clicked(name, event) {
     if (this.dropped) { this.dropped = false; return }
     const finger = event.pointerType === 'touch' || isFinger()
-    const isSmall = event.currentTarget.getBoundingClientRect().width < FINGER
+    const { width, height } = event.currentTarget.getBoundingClientRect()
+    const isSmall = Math.min(width, height) < FINGER
     if (finger && isSmall && this.#isDone(name) && this.sure !== name && this.picked.length === 0) {
       this.sure = name          // a fat finger: the second tap on the same place makes the action
       this.#refresh()

@@ -3,7 +3,7 @@ import { Board } from './board.js'
 import { Connection, complain, gameIn, hashOf } from './room.js'
 import { Review } from './review.js'
 import { MOST, Picture, Tree } from './tree.js'
-import { clearThought, showBar, showGraph, showMoves, showThought } from './panels.js'
+import { clearThought, showBar, showGraph, showMoves, showTaken, showThought } from './panels.js'
 
 const $ = id => document.getElementById(id)
 const NUMBERS = ['1', '16', '50', '200', '800', '3200', '1s', '3s', '10s']  // simulations or seconds: strengths besides the levels
@@ -39,6 +39,7 @@ const review = new Review({
   tell, go,
   show(shown) {
     board.show({ ...shown, mayMove: false })
+    showTaken(shown.taken, opened.seats)
     $('status').textContent = capital(shown.over || `${opened.seats[shown.toMove]} to move`)
     clearThought()
   },
@@ -150,6 +151,7 @@ const HEAR = {
     tree.follow(message, isTakenBack)
     recall()
     board.show(message)
+    showTaken(message.taken, opened.seats)
     if (moved) clearThought()
     face(message)
     strengths = message.strengths

@@ -22,6 +22,18 @@ export function showBar(value, chances, { seats, colours }, over = '') {
   bar.setAttribute('aria-label', over ? `The game is over: ${over}` : `Evaluation: ${name} scores ${Math.round(100 * part)} percent`)
 }
 
+// The pieces that each seat has taken from the other: [definition, count, name] of each kind; null: the game has none.
+export function showTaken(taken, seats) {
+  for (const seat of [0, 1]) {
+    const row = $(`taken-${seat}`), kinds = taken?.[seat] ?? []
+    row.hidden = !taken
+    row.innerHTML = kinds.map(([piece, count]) => drawing(piece) + drawing(piece, 'same').repeat(count - 1)).join('')
+    row.setAttribute('aria-label', `${seats[seat]} has taken ${kinds.map(([, count, name]) => `${count} ${name}`).join(', ') || 'nothing'}`)
+  }
+}
+
+const drawing = (piece, kind = '') => `<svg viewBox="-50 -50 100 100" class="${kind}" aria-hidden="true"><use href="#${piece}"/></svg>`
+
 export function showThought(thought, seats, onPoint, onPlay) {
   const parts = [`${thought.simulations.toLocaleString('en')} simulations, ${thought.seconds} s`]
   parts.push(`value ${signed(thought.value)} for ${seats[0]}`)

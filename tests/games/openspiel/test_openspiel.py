@@ -22,6 +22,7 @@ PAGE = (Path(__file__).parents[3] / "docs/openspiel.md").read_text()
 ROWS = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|$", PAGE, re.MULTILINE))
 PLAYED = sorted(name for name, verdict in ROWS.items() if verdict.startswith("plays"))
 GRIDS = ("go", "gomoku", "havannah", "hex", "mnk", "othello", "tic_tac_toe", "y")
+LINES = ("dots_and_boxes",)
 REFUSED = sorted(set(ROWS) - set(PLAYED))
 
 
@@ -190,11 +191,12 @@ def test_texts() -> None:
             game.state_from_text(text)
 
 
-def test_boards_where_actions_are_cells_of_a_grid() -> None:
+def test_boards_where_actions_are_cells_of_a_grid_or_lines() -> None:
     for name in PLAYED:
         game = make(name)
-        assert game.has_board == (name in GRIDS)
-        assert (game.board(game.initial_state()) is not None) == (name in GRIDS)
+        has_board = name in GRIDS + LINES
+        assert game.has_board == has_board
+        assert (game.board(game.initial_state()) is not None) == has_board
     assert not make("hex(swap=True,board_size=4)").has_board  # a swap is no pass
 
 
@@ -216,6 +218,34 @@ def test_a_board_shows_flips_captures_and_passes() -> None:
     assert game.state_to_text(state) == ".x.../x..../...../...../..... 4: 1 0 5 25"
     with pytest.raises(InvalidTextError, match=r"lead to \.x\.\.\./x"):
         game.state_from_text(".x.../...../...../...../..... 4: 1 0 5 25")
+
+
+def test_hexagons_have_sides_that_belong_to_the_players_who_connect_them() -> None:
+    game = make("hex(board_size=3)")
+    state = played(game, "a1", "b1", "a2", "b2", "a3")
+    board = game.board(state)
+    assert board is not None
+    assert board.layout.kind == "hexagons"
+    assert game.outcome(state) == 1
+    down = [piece.place for piece in board.pieces if piece.seat == 0]
+    assert down == ["a1", "a2", "a3"]
+    assert [side for side, seat in board.layout.borders.items() if seat == 0] == ["above", "below"]
+
+
+def test_lines_between_points_and_the_boxes_that_they_enclose() -> None:
+    game = make("dots_and_boxes(num_rows=1,num_cols=2)")
+    state = played(game, "P1(h,0,0)", "P2(h,1,0)", "P1(v,0,0)", "P2(v,0,1)")
+    board = game.board(state)
+    assert board is not None
+    assert {(piece.place, piece.seat, piece.role) for piece in board.pieces} == {
+        ("a1b1", 0, "line"), ("a2b2", 1, "line"), ("a1a2", 0, "line"), ("b1b2", 1, "line"),
+        ("a1b2", 1, "box"),
+    }  # fmt: skip
+    assert (board.last, board.to_move) == (("b1b2",), 1)  # whoever closes a box moves again
+    assert set(board.actions.values()) == {("b1c1",), ("b2c2",), ("c1c2",)}
+    assert game.state_to_text(state) == ".x.../xoo../.o... 4: 0 2 4 5"
+    assert game.text_to_action(state, "P2(v,0,2)") == 6
+    assert board.actions[6] == ("c1c2",)
 
 
 def test_pictures_have_no_colours_of_a_terminal() -> None:

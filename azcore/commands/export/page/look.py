@@ -40,16 +40,22 @@ def look_of(game: CompiledGame, positions: Sequence[Position]) -> Plain:
     """
     layout = positions[0].board.layout
     shape = game.observation_shape[1:]
-    if shape != (len(layout.rows), len(layout.columns)) or any(
-        position.board.layout is not layout and position.board.layout != layout
-        for position in positions
+    if (
+        layout.has_between
+        or shape != (layout.down, layout.across)
+        or any(
+            position.board.layout is not layout and position.board.layout != layout
+            for position in positions
+        )
     ):
         raise GameError(
             f"{game.name}: what=page needs planes of the size of the board, and one board for all "
-            f"positions; got planes of {shape[0]} × {shape[1]}"
+            f"positions, without places between others; got {layout.kind} and planes of "
+            f"{shape[0]} × {shape[1]}"
         )
     used = {(piece.seat, piece.role) for each in positions for piece in each.board.pieces}
     return {
+        "kind": layout.kind,
         "places": list(layout.places),
         "roles": {name: role.name for name, role in layout.roles.items()},
         "choices": {name: choice.words for name, choice in layout.choices.items()},
@@ -142,7 +148,7 @@ def _side(game: CompiledGame, layout: Layout, flip: bool) -> Plain:
             {role: [pieces.piece(seat, role), pieces.shadow(seat, role)] for role in layout.roles}
             for seat in (0, 1)
         ],
-        "centres": pencil.geometry.centres,
+        "boxes": pencil.geometry.boxes,
         "hands": [
             {role: pencil.geometry.in_hand(seat, role) for role in layout.hand} for seat in (0, 1)
         ],

@@ -55,17 +55,18 @@ export class View {
     const changes = this.paths(state)
     this.rules.put(state)
     const isOver = this.rules.isTerminal(), now = this.read()
-    const shown = { ply, text: `${flip} ${ply}`, toMove: now.mover, paths: {}, choices: {}, listed: [], targets: {}, words: {}, own: [] }
+    const shown = { ply, kind: look.kind, text: `${flip} ${ply}`, toMove: now.mover, paths: {}, choices: {}, listed: [], targets: {}, words: {}, own: [] }
     const layer = { shadows: '', pieces: '', hands: '' }
     const put = (seat, role, [x, y], where) => {
       const [piece, shadow] = side.names[seat][role]
       if (shadow) layer.shadows += use(shadow, x, y)
       layer[where] += use(piece, x, y)
     }
-    for (const [place, [x, y]] of Object.entries(side.centres)) shown.targets[place] = [x - 50, y - 50, 100, 100]
+    Object.assign(shown.targets, side.boxes)
+    const centre = place => { const [x, y, width, height] = side.boxes[place]; return [x + width / 2, y + height / 2] }
     for (const [place, piece] of Object.entries(now.pieces)) {
       const [seat, role] = piece.split(' ')
-      put(seat, role, side.centres[place], 'pieces')
+      put(seat, role, centre(place), 'pieces')
       shown.words[place] = `${this.facts.seats[seat]} ${look.roles[role]}`
       if (Number(seat) === now.mover) shown.own.push(place)
     }
@@ -75,8 +76,9 @@ export class View {
       if (count > 1) layer.hands += `<text x="${x + 34}" y="${y + 44}" font-size="32" font-weight="700" text-anchor="middle" fill="currentColor">${count}</text>`
       if (seat === now.mover) shown.targets[HAND + role] = [x - 50, y - 50, 100, 100]
     }))
-    const [x, y] = side.centres[last?.findLast(click => click in side.centres)] ?? []
-    const ring = x === undefined ? '' : `<circle class="last" cx="${x}" cy="${y}" r="45"/>`
+    const end = last?.findLast(click => click in side.boxes)
+    const [x, y] = end === undefined ? [] : centre(end)
+    const ring = end === undefined ? '' : `<circle class="last" cx="${x}" cy="${y}" r="45"/>`
     const groups = Object.entries(layer).map(([name, drawn]) => `<g class="az-${name}">${drawn}</g>`)
     shown.svg = side.svg.replace('</svg>', `${groups.join('')}${ring}</svg>`)
 
@@ -93,7 +95,8 @@ export class View {
         for (const click of path) if (click in look.choices) shown.choices[click] = [look.choices[click]]
       }
     const first = changes.find(({ path, role }) => role !== null && path?.length === 1)
-    shown.loose = { definitions: '', put: first ? side.names[now.mover][first.role][0] : undefined }
+    const [, , width, height] = first ? side.boxes[first.path[0]] : []
+    shown.loose = { definitions: '', put: first ? { [`${width}x${height}`]: side.names[now.mover][first.role][0] } : {} }
     if (isOver) {
       const outcome = this.rules.outcome()
       shown.over = outcome === 0 ? 'a draw' : `${this.facts.seats[outcome > 0 ? 0 : 1]} wins`

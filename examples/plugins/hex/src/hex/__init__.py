@@ -1,0 +1,1 @@
+"""Hex for azcore: `rules.py`, `encoding.py`, `notation.py`, tied together in `game.py`."""
