@@ -158,10 +158,10 @@ def require_used_somewhere(jobs: Iterable[Sequence[str]], shared: Container[str]
     for words in jobs:
         try:
             settings = _settings_of(TRAIN, hydra.compose(TRAIN, list(words)), list(words))
+            same = [word for word in parsed(words) if word.key_or_group in shared]
+            here = without_effect(settings, same)
         except (AzcoreError, HydraException, OmegaConfBaseException):
             return
-        same = [word for word in parsed(words) if word.key_or_group in shared]
-        here = without_effect(settings, same)
         unused = here if unused is None else {key: unused[key] for key in unused if key in here}
         if not unused:
             return
