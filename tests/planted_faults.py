@@ -1647,9 +1647,23 @@ WIRING = [
     Fault(
         "settings without effect pass",
         "azcore/cli/overrides.py",
-        "        require_effective(settings, [",
-        "        list([",
+        "        require_effective(settings, own)",
+        "        pass",
         ("tests/test_effects.py",),
+    ),
+    Fault(
+        "what no job of a sweep uses passes",
+        "azcore/cli/overrides.py",
+        "    for sentence in (unused or {}).values():",
+        "    for sentence in ():",
+        ("tests/commands/test_sweep.py",),
+    ),
+    Fault(
+        "what one job of a sweep uses is refused",
+        "azcore/cli/overrides.py",
+        "{key: unused[key] for key in unused if key in here}",
+        "unused",
+        ("tests/commands/test_sweep.py",),
     ),
     Fault(
         "a comparison plays elsewhere than auto says",

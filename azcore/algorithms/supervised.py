@@ -45,6 +45,10 @@ class Supervised(Algorithm):
             require(share == 0, "replay.root_value_share", f"0 {reason}", share)
             without = f"false {reason}: method=without_later_values"
             require("later_values" not in settings.network.targets, later, without, True)
+        if not any(len(record.surprises) for record in games.learned):
+            share = settings.replay.surprise_share
+            wanted = "0 for these games, whose searches recorded no surprises"
+            require(share == 0, "replay.surprise_share", wanted, share)
         self._source = ImportedGames(games.learned, settings.replay.window_games)
         self._held_out = games.held_out
         self._prediction: Prediction | None = None  # of the generation that just ended

@@ -40,7 +40,8 @@ def _job(config: DictConfig) -> int:
         raise SettingError(
             f"resume={config.resume} resumes one run; to resume a sweep, repeat its command"
         )
-    plain = settings_of(command, config, overrides, shared=sys.argv if swept else ())
+    shared = job.job.config.override_dirname.exclude_keys if swept else ()
+    plain = settings_of(command, config, overrides, shared=shared)
     if command == TRAIN:
         global _began
         plain["began"], _began = _began, None

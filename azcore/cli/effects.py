@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from azcore.cli.messages import parsed
+from hydra.core.override_parser.types import Override
+
 from azcore.cli.plugins import keys_of_method
 from azcore.errors import SettingError
+
+if TYPE_CHECKING:
+    from azcore.game import Game
 
 Settings = Mapping[str, Any]
 
@@ -35,6 +39,18 @@ def _learns(target: str) -> Condition:
     )
 
 
+def _states(target: str) -> Condition:
+    return Condition(
+        (f"network.auxiliary.{target}", f"learner.auxiliary_weights.{target}"),
+        lambda s: bool(getattr(_game(s), f"has_{target}")),
+        f"a game that states {target}",
+    )
+
+
+def _plays_itself(settings: Settings) -> bool:
+    return not settings["supervised"]["enabled"]
+
+
 def _by_puct(settings: Settings) -> bool:
     return "gumbel" not in settings["search"]
 
@@ -43,17 +59,20 @@ def _beside(settings: Settings) -> bool:
     return bool(settings["web"]["beside"])  # its engine searches by PUCT
 
 
-def _has_symmetries(settings: Settings) -> bool:
+def _game(settings: Settings) -> Game:
     from azcore.game.registry import unprepared  # with the compiler, for the few words that need it
 
-    game = {**settings["game"]}
-    return bool(unprepared(game.pop("name"), **game).symmetries)
+    return unprepared(**settings["game"])
 
 
 # Equal to those of `azcore.storage.targets`, as a test checks: that file imports the compiler.
-TARGETS = ("ownership", "score", "material", "reply", "soft_policy", "later_values", "plies_left")
+OF_THE_END = ("ownership", "score", "material")
+TARGETS = (*OF_THE_END, "reply", "soft_policy", "later_values", "plies_left")
+SELF_PLAY = "self-play, unlike algorithm=supervised"
 _PLIES = ("temperature", "temperature_plies", "temperature_half_life", "final_temperature")
 TEMPERATURE = tuple(f"selfplay.{name}" for name in _PLIES)
+_NOISE = ("dirichlet_fraction", "dirichlet_alpha", "root_temperature", "forced_visits")
+_NEW_GAMES = ("samples_per_position", "games_per_generation", "least_samples_per_position")
 RESIGNATION = tuple(
     f"selfplay.resignation_{name}" for name in ("false_positives", "played_out", "games")
 )
@@ -131,7 +150,7 @@ CONDITIONS = (
     ),
     Condition(
         ("replay.augment", "evaluator.random_symmetry"),
-        _has_symmetries,
+        lambda s: bool(_game(s).symmetries),
         "a game that has symmetries",
     ),
     Condition(
@@ -149,7 +168,18 @@ CONDITIONS = (
         lambda s: s["trainer"]["devices"] != 1 or s["trainer"]["num_nodes"] != 1,
         "trainer.devices or trainer.num_nodes above 1",
     ),
+    *map(_states, OF_THE_END),
     *map(_learns, TARGETS),
+    Condition(
+        ("check.before_training",),
+        lambda s: not type(_game(s)).__module__.startswith("azcore.games."),
+        "a game of a package, since azcore's own tests check its games",
+    ),
+    Condition(
+        ("gate.enabled",),
+        lambda s: _plays_itself(s) or not s["gate"]["enabled"],
+        SELF_PLAY,
+    ),
     Condition(
         ("gate",),
         lambda s: bool(s["gate"]["enabled"]),
@@ -187,36 +217,69 @@ CONDITIONS = (
         but=("supervised.enabled",),
     ),
     Condition(
-        ("selfplay",),
-        lambda s: not s["supervised"]["enabled"],
-        "an algorithm with self-play",
+        (
+            "selfplay",
+            "search.num_simulations",  # matches have their own number, and no noise
+            "search.gumbel.scale",
+            *(f"search.{name}" for name in _NOISE),
+        ),
+        _plays_itself,
+        SELF_PLAY,
         but=("selfplay.workers",),  # which also play the matches
+    ),
+    Condition(
+        tuple(f"replay.{name}" for name in _NEW_GAMES),
+        lambda s: _plays_itself(s) or s["replay"]["value_samples_per_game"] is not None,
+        "replay.value_samples_per_game, or with self-play, unlike algorithm=supervised",
+    ),
+    Condition(
+        ("backend",),
+        lambda s: _plays_itself(s) or bool(s["compare"]["after_sweep"]),
+        SELF_PLAY,
+    ),
+    Condition(
+        ("compare",),
+        lambda s: bool(s["compare"]["after_sweep"]),
+        "compare.after_sweep=true",
+        but=("compare.after_sweep",),
     ),
 )
 
 
-def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
-    """Refuse arguments that would have no effect.
+def require_effective(settings: Settings, words: Sequence[Override]) -> None:
+    """Refuse words of a command line that would have no effect.
 
     Args:
         settings: a run's settings, as plain values.
-        overrides: `KEY=VALUE` each.
 
     Raises:
         SettingError: the message names the key, and what it needs.
     """
-    for override in parsed(overrides):
-        name = override.key_or_group
-        named = {name: [name] if "." in name else []}
-        if name == "method":
-            chosen = override.value()
-            chosen = chosen if isinstance(chosen, list) else [chosen]
-            named = {f"method={method}": keys_of_method(str(method)) for method in chosen}
-        for what, keys in named.items():
+    for sentence in without_effect(settings, words).values():
+        raise SettingError(sentence)
+
+
+def without_effect(settings: Settings, words: Sequence[Override]) -> dict[str, str]:
+    """The words without effect, each with a sentence on what its key needs."""
+    found = {}
+    for word in words:
+        for what, keys in _keys_of(word, settings).items():
             wanted = [_wanted_by(key, settings) for key in keys]
             if wanted and None not in wanted:
                 reason = f"{what} changes something only with {wanted[0]}"
-                raise SettingError(f"{reason}; got {override.input_line}")
+                found[what] = f"{reason}; got {word.input_line}"
+    return found
+
+
+def _keys_of(word: Override, settings: Settings) -> dict[str, list[str]]:
+    """The settings that a word sets, of each method separately."""
+    name = word.key_or_group
+    if name == "method":
+        chosen = word.value()
+        chosen = chosen if isinstance(chosen, list) else [chosen]
+        return {f"method={method}": keys_of_method(str(method)) for method in chosen}
+    group = settings.get(name)
+    return {name: [f"{name}.{key}" for key in group] if isinstance(group, Mapping) else [name]}
 
 
 def _wanted_by(key: str, settings: Settings) -> str | None:

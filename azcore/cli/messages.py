@@ -93,6 +93,11 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
     "bench": {"run_dir": "bench.path names the file to write"},
     "check": {"name": "game=NAME chooses a game"},
     "report": {"game": "a run determines its game"},
+    "runs": {
+        "game": "runs.game=NAME lists the runs of a game",
+        "run.tags": "runs.tag=TAG lists the runs with a tag",
+        "run_dir": "runs.folder names the folder of runs",
+    },
     "new": {"game": "name=NAME names the new game"},
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,10 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from azcore.cli import roots
-from azcore.cli.effects import require_effective
+from azcore.cli.effects import require_effective, without_effect
 from azcore.cli.messages import METHOD, of_another_command, parsed
 from azcore.cli.plugins import methods
-from azcore.errors import CheckpointError, GameError, SettingError
+from azcore.errors import AzcoreError, CheckpointError, GameError, SettingError
 
 if TYPE_CHECKING:
     from azcore.storage.run_directory import RunDirectory
@@ -129,15 +129,44 @@ def settings_of(
 
     Args:
         overrides: words of its command line.
-        shared: words that it shares with other jobs of a sweep, one of which may need them.
+        shared: keys of words that are the same in all jobs of a sweep, see
+            `require_used_somewhere`.
 
     Raises:
         AzcoreError: they name something that cannot be used, or cannot be changed in this way.
     """
     settings = _settings_of(command, config, overrides)
     if command == TRAIN:
-        require_effective(settings, [word for word in overrides if word not in shared])
+        own = [word for word in parsed(overrides) if word.key_or_group not in shared]
+        require_effective(settings, own)
     return settings
+
+
+def require_used_somewhere(jobs: Iterable[Sequence[str]], shared: Container[str]) -> None:
+    """Refuse words that have no effect in any job of a sweep, before its first one.
+
+    A job that cannot run may need them; it reports its fault in its turn.
+
+    Args:
+        jobs: the words of each.
+        shared: the keys of words that are the same in all.
+
+    Raises:
+        SettingError: the message names the key, and what it needs.
+    """
+    unused: dict[str, str] | None = None
+    for words in jobs:
+        try:
+            settings = _settings_of(TRAIN, hydra.compose(TRAIN, list(words)), list(words))
+            same = [word for word in parsed(words) if word.key_or_group in shared]
+            here = without_effect(settings, same)
+        except (AzcoreError, HydraException, OmegaConfBaseException):
+            return
+        unused = here if unused is None else {key: unused[key] for key in unused if key in here}
+        if not unused:
+            return
+    for sentence in (unused or {}).values():
+        raise SettingError(sentence)
 
 
 def _settings_of(command: str, config: DictConfig, overrides: list[str]) -> dict[str, Any]:

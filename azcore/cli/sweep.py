@@ -6,14 +6,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.utils import JobReturn
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from azcore.cli.messages import parsed
-from azcore.cli.overrides import OPEN, plain_settings
-from azcore.cli.status import contained, run_command, tell
+from azcore.cli.overrides import OPEN, TRAIN, plain_settings, require_used_somewhere
+from azcore.cli.status import contained, refuse, run_command, tell
 from azcore.errors import SettingError
 
 
@@ -26,18 +28,28 @@ class Sweep(Callback):
     def __init__(self) -> None:
         self._statuses: list[int] = []
 
-    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+    def on_multirun_start(self, config: DictConfig, **called: Any) -> None:
         """Name a job's folder by the keys that vary, regardless of the rest of the command line.
 
         So the same sweep finds its runs again and detects settings that changed meanwhile.
         """
         overrides = parsed(list(config.hydra.overrides.task))
-        varied = set(OmegaConf.select(config, "hydra.sweeper.params") or {})
-        varied |= {o.key_or_group for o in overrides if o.is_sweep_override()}
+        swept = OmegaConf.select(config, "hydra.sweeper.params") or {}
+        varied = {*swept, *(o.key_or_group for o in overrides if o.is_sweep_override())}
         fixed = {override.key_or_group for override in overrides} - varied
         config.hydra.overrides.hydra.append(
             f"hydra.job.config.override_dirname.exclude_keys=[{','.join(sorted(fixed))}]"
         )
+        if called["config_name"] != TRAIN:
+            return
+        params = parsed([f"{key}={value}" for key, value in swept.items()])
+        try:
+            (jobs,) = BasicSweeper.split_arguments([*params, *overrides], None)
+            require_used_somewhere(jobs, fixed)
+        except HydraException:
+            pass  # of a kind that another sweeper tries
+        except SettingError as error:
+            refuse(str(error))
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: Any) -> None:
         if config.hydra.mode == RunMode.MULTIRUN:

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from azcore.assembly.parts import Config
 from azcore.atomic import replacing
 from azcore.errors import SettingError, os_errors_as
 
 
-def write_result(config: Config, **found: object) -> None:
+def write_result(config: Mapping[str, Any], **found: object) -> None:
     """Write a command's result as one JSON object to the file in `result`, if set."""
     if config.get("result") is None:
         return

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.markup import escape
 from rich.table import Table
 
-from azcore.assembly.parts import Config
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
 from azcore.report.summary import Summary, summary_of
@@ -46,7 +45,7 @@ class ListSettings(Checked, group="runs"):
         )
 
 
-def runs(config: Config) -> int:
+def runs(config: Mapping[str, Any]) -> int:
     """Print the runs of a folder; 0."""
     options = build(ListSettings, config["runs"], "runs")
     every = [summary_of(path) for _, path, _ in runs_inside([options.folder], "runs.folder")]

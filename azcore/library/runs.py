@@ -29,8 +29,8 @@ from azcore.library.player import Player, load
 from azcore.library.progress import display_for
 from azcore.library.settings import Settings, arguments, compose, settings_of
 from azcore.report import probes
-from azcore.report.report import ANCHOR, write_report
-from azcore.report.tables import cell, count, last_of_each, read_rows, scores
+from azcore.report.report import write_report
+from azcore.report.tables import ANCHOR, cell, count, last_of_each, read_rows, scores
 from azcore.settings import require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord

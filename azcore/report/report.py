@@ -31,6 +31,7 @@ from azcore.report.figures import CHARTS, SECTIONS, chart_data, setting, share_o
 from azcore.report.games import Games, Shown
 from azcore.report.probes import MEASURES, Known, in_words, probes_of, since_in_words
 from azcore.report.tables import (
+    ANCHOR,
     cell,
     columns_of,
     count,
@@ -47,7 +48,6 @@ from azcore.storage.changes import UNCHANGED, changes, describe_base
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import DEFAULT, own_settings
 
-ANCHOR = "random"  # the player rated 0, in every game and run
 CPU = torch.device("cpu")
 MAX_MEMBERS = 50
 MAX_MATCHES = 200

@@ -28,9 +28,18 @@ from azcore.report import probes
 from azcore.report.figures import setting
 from azcore.report.films import Films
 from azcore.report.games import Shown
-from azcore.report.report import ANCHOR, duration, filled, json_for_script, read
+from azcore.report.report import duration, filled, json_for_script, read
 from azcore.report.rules_facts import RulesFacts, facts_of
-from azcore.report.tables import cell, count, last_of_each, rating_curve, read_rows, scores, thinned
+from azcore.report.tables import (
+    ANCHOR,
+    cell,
+    count,
+    last_of_each,
+    rating_curve,
+    read_rows,
+    scores,
+    thinned,
+)
 from azcore.storage.changes import describe_changes
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import own_settings

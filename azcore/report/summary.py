@@ -7,8 +7,7 @@ from pathlib import Path
 
 from azcore.arena.elo import fit_ratings
 from azcore.errors import AzcoreError
-from azcore.report.report import ANCHOR
-from azcore.report.tables import cell, last_of_each, rating_curve, read_rows, scores
+from azcore.report.tables import ANCHOR, cell, last_of_each, rating_curve, read_rows, scores
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import NOTES, notes_in, own_settings
 

@@ -21,6 +21,7 @@ from azcore.errors import SettingError
 from azcore.report.figures import Chart
 from azcore.storage.table import MAX_COUNT, rows_of
 
+ANCHOR = "random"  # the player rated 0, in every game and run
 MAX_POINTS = 1000  # of a chart; more would look the same
 MAX_RATED = 4000  # of the latest matches; fitting as many players takes half a minute
 

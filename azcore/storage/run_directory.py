@@ -356,7 +356,9 @@ def find_run(resume: str, game: str | None, key: str = "resume") -> RunDirectory
         latest = next((path for path in found if game is None or _plays(path, game)), None)
         if latest is None:
             of_game = f" of {game}" if game else ""
-            raise CheckpointError(f"{key}=latest: no run{of_game} in {RUNS.absolute()}")
+            raise CheckpointError(
+                f"{key}=latest: no run{of_game} in {RUNS.absolute()}; {key}=DIR names one elsewhere"
+            )
         path = latest.parent
     else:
         path = Path(resume)

@@ -21,9 +21,10 @@ from azcore.report import probes
 from azcore.report.doctor import HISTORY, findings, numbers_of
 from azcore.report.figures import CHARTS, SECTIONS, chart_data
 from azcore.report.films import Films
-from azcore.report.report import ANCHOR, Report
+from azcore.report.report import Report
 from azcore.report.side_by_side import render_side_by_side
 from azcore.report.tables import (
+    ANCHOR,
     cell,
     columns_of,
     last_of_each,

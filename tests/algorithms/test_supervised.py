@@ -130,6 +130,15 @@ def test_values_of_a_search_that_nobody_made_are_no_targets(
         Supervised(around(config))
 
 
+def test_surprises_that_nobody_recorded_are_no_shares(expert: Tiny, tmp_path: Path) -> None:
+    config = expert("supervised.held_out=0.001", "replay.surprise_share=0.5", "run_dir=run")
+    with pytest.raises(SettingError, match=r"surprise_share must be 0 for these games"):
+        Supervised(around(config))
+    surprised = record_of([0, 3, 1, 4, 2], 1, surprises=np.ones(5, np.float32))
+    GameFile(tmp_path / "teacher.azg").append([surprised])
+    Supervised(around(config))
+
+
 def around(config: dict[str, Any]) -> Any:
     return SimpleNamespace(settings=settings_from(config, RunSettings))
 

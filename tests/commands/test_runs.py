@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -138,3 +140,10 @@ def test_no_name_of_a_stranger_steers_the_terminal(tmp_path: Path, azcore: Comma
     assert (status, errors) == (0, "")
     assert "?[2J [?] ?" in output
     assert all(sign.isprintable() or sign == "\n" for sign in output)
+
+
+def test_a_list_of_runs_or_games_waits_for_no_torch() -> None:
+    modules = "azcore.commands.runs, azcore.commands.import_games"
+    code = f"import sys, {modules}; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

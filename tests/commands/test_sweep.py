@@ -177,6 +177,40 @@ def test_a_plain_sweep_is_named_by_what_varies_and_not_compared(
     assert output.count("open sizes as in seed=1") == 1
 
 
+@pytest.mark.parametrize(
+    ("word", "missing"),
+    [
+        ("gate.games=4", "gate.enabled=true"),
+        ("method=without_score", "a game that states score"),
+        ("compare.games=4", "compare.after_sweep=true"),
+    ],
+)
+def test_a_word_without_effect_in_every_job_is_refused(
+    azcore: CommandLine, tmp_path: Path, word: str, missing: str
+) -> None:
+    of_network = ["network=pooled_res"]
+    status, _, errors = azcore(
+        "--multirun", *TINY, *of_network, "seed=1,2", word, "hydra.sweep.dir=swept"
+    )
+    assert status == 2
+    assert errors.count("azcore:") == 1
+    assert f"changes something only with {missing}" in errors
+    assert not (tmp_path / "swept").exists()
+
+
+def test_a_word_that_one_job_needs_is_for_all(
+    azcore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[Any] = []
+    monkeypatch.setattr(command, "train", lambda config: trained.append(config) or 0)
+    assert azcore("--multirun", *TINY, "gate.enabled=false,true", "gate.games=4")[0] == 0
+    assert [each["gate"]["enabled"] for each in trained] == [False, True]
+    # A word that varies must count in its own job.
+    status, _, errors = azcore("--multirun", *TINY, "gate.games=2,4")
+    assert (status, len(trained)) == (2, 2)
+    assert "2 of 2 jobs failed" in errors
+
+
 def test_a_fault_of_the_comparison_is_not_passed_over(
     experiment: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

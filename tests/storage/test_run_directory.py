@@ -465,7 +465,7 @@ def test_the_latest_run_is_that_of_any_game_unless_one_is_named(
     os.utime(rubbish, (0, 0))
     assert find_run("latest", None).path == other
     assert find_run("latest", "tic_tac_toe").path == first
-    with pytest.raises(CheckpointError, match=r"resume=latest: no run of chess in .*runs"):
+    with pytest.raises(CheckpointError, match=r"no run of chess in .*runs; resume=DIR names one"):
         find_run("latest", "chess")
     resumed: list[str] = []
     monkeypatch.setattr(

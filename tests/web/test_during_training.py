@@ -141,7 +141,7 @@ def run_fixture(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "azcore", *words),
-            *("web=true", "web.open=false", "web.port=0", "check.before_training=false"),
+            *("web=true", "web.open=false", "web.port=0"),
         ],
         text=True,
         stdout=subprocess.PIPE,

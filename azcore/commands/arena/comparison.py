@@ -142,7 +142,15 @@ def comparison(config: Config) -> int:
     _draw(folder, rated, curves, pool.values[SEARCH], options, found, console)
     last = {variant: vars(points[-1].rating) for variant, points in curves.items()}
     more = {"scaling": scaling.rows_of(found)} if found else {}
-    write_result(config, folder=folder, ratings=last, differences=differences, **more)
+    write_result(
+        config,
+        folder=folder,
+        ratings=last,
+        differences=differences,
+        same_weights=same,
+        notes=[each for each in output if isinstance(each, str)],
+        **more,
+    )
     return 0
 
 

@@ -387,9 +387,13 @@ def test_arms_that_differ_in_nothing_or_in_more_than_they_say(
 ) -> None:
     shutil.rmtree(runs / "gate.enabled=false,seed=2")
     shutil.copytree(runs / "gate.enabled=false,seed=1", runs / "arena.games=4,seed=1")
-    brief = ["arena.checkpoints=1", "arena.rivals=0"]
+    brief = ["arena.checkpoints=1", "arena.rivals=0", f"result={runs / 'found.json'}"]
     assert compare(*brief) == 0
     output = capsys.readouterr().out
+    found = json.loads((runs / "found.json").read_text())
+    assert found["same_weights"] == [["arena.games=4", "gate.enabled=false"]]
+    assert all(f"{note}\n" in output for note in found["notes"])
+    assert any(note.startswith("one seed:") for note in found["notes"])
     assert "one seed: these intervals do not cover the variation between seeds\n" in output
     assert "arena.games=4 and gate.enabled=false have the same weights: their different" in output
     assert "not trained" not in output
