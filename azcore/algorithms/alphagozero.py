@@ -14,8 +14,6 @@ for this one: resignation (`azcore.selfplay.resignation`), and a random symmetry
 (`azcore.search.evaluators`) and for each training position (`azcore.storage.replay`).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

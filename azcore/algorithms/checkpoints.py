@@ -7,8 +7,6 @@ step-N.ckpt  rated weights. Whole at first, so that a run can return there; with
 Only finite values are saved, so a run can continue from each checkpoint.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Mapping

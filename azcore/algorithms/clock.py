@@ -12,8 +12,6 @@ The checkpoint counts the missing part, and a resumed run makes up for it. Witho
 depends on the clock.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

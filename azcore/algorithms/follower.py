@@ -4,8 +4,6 @@ Rank 0 sends them settings, games and checkpoints. Their Trainer is that of rank
 everything that writes, measures or plays.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Writes one row of metrics.csv per generation, and the curves of TensorBoard."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -8,8 +8,6 @@ Both create a new run in its own directory and leave the other run unchanged. Th
 and each of its checkpoints name its origin.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 A checkpoint stores the moment of their weights, so that a resumed run can restart them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, NamedTuple, TypeVar

@@ -9,8 +9,6 @@ Rank 0 is the run. The others have no run directory, terminal or self-play: see 
 If a rank is lost, the run ends with a one-sentence error, and the end of the run ends all ranks.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -12,8 +12,6 @@ As in any rating list, pairs of games count, and pairs that repeat each other co
 mover's advantage is estimated along with the ratings: see `azcore.arena.elo`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from contextlib import suppress

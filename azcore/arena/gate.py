@@ -1,7 +1,5 @@
 """The gate of AlphaGo Zero: the score with which a candidate becomes the best player."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

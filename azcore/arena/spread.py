@@ -4,8 +4,6 @@ The number of parts is the run's number of workers, which a run keeps. So the pl
 does not change a match, except for the rounding of networks on another kind of machine.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait

@@ -17,8 +17,6 @@ distribution with a given expectation" (Proposition 1.1), notes for Fishtest, de
 Testing only after every few games, as here, makes errors rarer, never more frequent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

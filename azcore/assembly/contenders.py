@@ -1,7 +1,5 @@
 """The players of a run's own matches, in the form that jobs carry."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

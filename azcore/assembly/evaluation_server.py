@@ -1,7 +1,5 @@
 """Starts the processes that evaluate positions for self-play processes, one per GPU."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil

@@ -4,8 +4,6 @@ Each group of `conf/` has one dataclass that defines the keys it must have. A co
 are those of the groups that it uses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds the workers of self-play from settings, in this process or in others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The console on which commands print their tables."""
 
-from __future__ import annotations
-
 from rich.console import Console
 
 PAGE = 160  # characters a line where no terminal sets the width

@@ -4,8 +4,6 @@ Self-play's probe runs before anything is learned, and the other runs may start 
 its rate remains: 0.28 and 0.34 in a lesson of two games on two cores that others also used.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

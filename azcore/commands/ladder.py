@@ -5,8 +5,6 @@ would type. It skips finished work, so a long climb can be stopped and resumed. 
 trains small games at once within minutes while a class watches.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

@@ -4,8 +4,6 @@ The game draws the board. A person types a move in the game's notation or one of
 `help` lists. The input can also come from a file or another program.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable, Mapping

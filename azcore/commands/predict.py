@@ -4,8 +4,6 @@ Silver 2017, figure 3, compares networks by two measures: how often the likelies
 expert's move, and the squared error of the value, of which the paper plots a quarter.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from rich.table import Table

@@ -1,7 +1,5 @@
 """`command=puzzles`: measures how many positions of a file each player solves, with an interval."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass

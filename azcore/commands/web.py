@@ -1,7 +1,5 @@
 """`command=web`: a web page for play and analysis, also next to a training run."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import multiprocessing

@@ -5,8 +5,6 @@ KataGo's (its docs/Analysis_Engine.md), so that its clients understand them. Eve
 on the game comes from its contract: settings, named rules, texts of actions, SGF for stones set up.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

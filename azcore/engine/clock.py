@@ -1,7 +1,5 @@
 """The time to think about a move."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

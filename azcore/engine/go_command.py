@@ -1,7 +1,5 @@
 """The arguments of the `go` command in UCI and USI."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

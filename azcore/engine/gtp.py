@@ -8,8 +8,6 @@ Seats are `b` and `w`, or the game's own names for them; moves are the game's ow
 moves twice in a row and the game has a `pass`, the server inserts a pass for the other seat.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import traceback

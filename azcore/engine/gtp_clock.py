@@ -1,7 +1,5 @@
 """The clocks of GTP: the time settings that controllers send, and the time left."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from azcore.engine.clock import Clock

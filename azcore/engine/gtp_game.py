@@ -1,7 +1,5 @@
 """The game that GTP commands set up, play and undo, for any game; no search and no clocks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace

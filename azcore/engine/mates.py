@@ -11,8 +11,6 @@ Letters of df-pn, for a node with its player's view: phi, how many positions mus
 for this player to succeed; delta, the same for the other one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

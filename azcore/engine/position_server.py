@@ -15,8 +15,6 @@ The server then continues from the same position without its history, and only a
 legal actions ends the game.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -12,8 +12,6 @@ game: the folder `games` holds examples of both kinds, and docs/new-game.md expl
 one.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

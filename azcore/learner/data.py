@@ -10,8 +10,6 @@ the learner takes its steps (`azcore.learner.overlap`), games arrive at any time
 once, and enter the window when the next generation begins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -6,8 +6,6 @@ side, and a game held out in one run is held out in every other, whatever else t
 `predict` measures any network on games.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

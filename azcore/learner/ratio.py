@@ -5,8 +5,6 @@ searches of new games do not explain their outcomes, more samples of the same ga
 value head memorise them, and new games teach more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 `SelfPlay` plays them; `azcore.learner.imported_games` provides games from elsewhere.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Measures whether the learner waits for its batches, for `command=bench`."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -10,8 +10,6 @@ of gloo, carries rank 0's messages: games, a checkpoint, the time. The others wa
 rank 0 plays, however long that takes, and no GPU waits with them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

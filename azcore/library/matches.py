@@ -1,7 +1,5 @@
 """`azcore.arena`: matches between players, and their ratings."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence

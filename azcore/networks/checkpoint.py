@@ -1,7 +1,5 @@
 """The network of a checkpoint: describes it, checks it against the weights, and builds it."""
 
-from __future__ import annotations
-
 import re
 import reprlib
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ after the first convolution; ours is a setting.
 Letters: N batch, C planes in, K channels, H rows, W columns, A actions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated

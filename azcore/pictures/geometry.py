@@ -1,7 +1,5 @@
 """The positions of all parts of a picture. A place is 100 × 100 on every board."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

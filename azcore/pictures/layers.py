@@ -4,8 +4,6 @@ A layer is data separate from the board, so a page can show and hide each. Numbe
 shares; ownership is in the view of seat 0, as everywhere.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Drawings are centred on (0, 0) in a place of 100 × 100. A shadow is a definitio
 all pieces, since a filter for every stone would make pages slow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from zlib import crc32

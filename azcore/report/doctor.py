@@ -4,8 +4,6 @@ Each finding is one sentence, in the terminal when it begins and in the report. 
 wide: a healthy run should get no findings, a run that wastes its time at least one.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence

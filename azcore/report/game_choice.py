@@ -3,8 +3,6 @@
 A run keeps appending games, so each call continues where the previous one ended.
 """
 
-from __future__ import annotations
-
 import json
 from array import array
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ measure that a game cannot state is left out.
 Letters: P positions, A actions, H rows, W columns.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

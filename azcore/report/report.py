@@ -9,8 +9,6 @@ This file writes the page. `tables.py` reads the run's tables, `figures.py` list
 them.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import os

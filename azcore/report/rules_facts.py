@@ -1,7 +1,5 @@
 """Statistics of a game's rules, from random games."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ The page is `side_by_side.html` with scripts, styles and the runs' numbers as JS
 scale: each is measured against random play of its own game, and as a share of its own range.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import math

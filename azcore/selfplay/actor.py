@@ -11,8 +11,6 @@ branches off also depends on the game before it in its slot. A search tree never
 weights that evaluated it. `azcore.selfplay.pool` explains which games end in a call of `play`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """Channels to members elsewhere, and the launchers that start these members."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any

@@ -7,8 +7,6 @@ does what `play` cannot, see `InPlay.chosen`.
 Letters: B games, one to a tree, T most plies, K most entries of policy targets, A actions.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any, NamedTuple

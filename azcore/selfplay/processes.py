@@ -4,8 +4,6 @@ Python's threads share one lock; processes do not, and one that dies does not af
 Each inherits one end of a socket pair, so there is no port.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle

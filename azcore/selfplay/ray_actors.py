@@ -7,8 +7,6 @@ member is a guest in another's actor; it returns home with the next weights. So 
 while nodes come and go, and equal those that threads play.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

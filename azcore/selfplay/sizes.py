@@ -5,8 +5,6 @@ it follows from the size of the board. With too few games, the network's batches
 fixed cost of each call dominates. With too many, games end late, and their weights are old by then.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -1,7 +1,5 @@
 """Measures the speed of an actor, for the probe at the start of a run and for `command=bench`."""
 
-from __future__ import annotations
-
 import time
 
 from azcore.selfplay.pool import Amount, WorkerPool

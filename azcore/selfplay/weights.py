@@ -1,7 +1,5 @@
 """Weights of a network for the workers that play with them."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 from azcore.search.evaluators import Evaluator

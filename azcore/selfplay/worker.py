@@ -5,8 +5,6 @@ and continues, so the batch is always full. A worker runs on one thread at a tim
 mutable state with other workers; the `Actor` drives them.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

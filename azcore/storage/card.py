@@ -5,8 +5,6 @@ network that is shared carries a card, too (`what=checkpoint`): lines of text un
 people.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path

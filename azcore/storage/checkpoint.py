@@ -10,8 +10,6 @@ plain tensors. It builds a network only if the tensors have exactly the shapes t
 imply.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import math

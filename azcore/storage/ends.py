@@ -5,8 +5,6 @@ A record holds no positions, so `Ends` replays the game once, when it enters the
 Letters: H rows, W columns of an observation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -9,8 +9,6 @@ frame, which now counts the games of the closed files. So the latest part always
 whole, each part is a complete file, and whole files of old games can be dropped and skipped.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

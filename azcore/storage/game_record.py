@@ -12,8 +12,6 @@ legal; see `azcore.storage.referee`.
 Letters: T length of the game in plies, K total legal actions with visits over all plies.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import reprlib

@@ -8,8 +8,6 @@ at random, as their comments state, form its opening, which gives no samples. A 
 early counts as resigned by its loser, or as agreed if it was drawn.
 """
 
-from __future__ import annotations
-
 from itertools import takewhile
 from typing import Any
 

@@ -10,8 +10,6 @@ Letters: N positions of a batch, A actions, C H W planes, T plies of a game, K a
 targets.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Ring buffers that grow: the arrays of the replay window, in memory or on disk."""
 
-from __future__ import annotations
-
 from copy import copy
 from pathlib import Path
 from typing import Any

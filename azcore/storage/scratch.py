@@ -5,8 +5,6 @@ file has no name: nobody else can open it, and it disappears with the process, h
 its content needs no verification, and there is nothing to clean up.
 """
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

@@ -9,8 +9,6 @@ becomes a transcript of its actions and its players. `azcore.storage.imported_re
 the other direction.
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 import re

@@ -1,7 +1,5 @@
 """Checks of a game's data on its ends: `ownership`, `score` and `material`."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks of `Game.transcript_formats`: writes finished games and reads them back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from azcore.errors import GameError, InvalidTextError

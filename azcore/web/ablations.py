@@ -1,7 +1,5 @@
 """Ablations of a search: a lesson removes or alters one part of it to show what that part does."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -5,8 +5,6 @@ requests over the web socket, as JSON of at most `LARGEST_MESSAGE` bytes (`conne
 server accepts web sockets from its own page only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hmac

@@ -5,8 +5,6 @@ By itself, uvicorn waits forever for a request or for a client that does not rea
 left, asyncio prints a traceback for each connection that it cannot accept, many thousands a second.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math

@@ -3,8 +3,6 @@
 All values sent to the page take the view of the player to move at their node, as in the formulas.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ A page names the strength of each seat as text: a level, `200` simulations, or `
 games have the same levels; docs/experiments.md has matches between neighbouring ones.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Mapping

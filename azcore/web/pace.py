@@ -1,7 +1,5 @@
 """How the page shares the machine with a run."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

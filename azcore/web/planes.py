@@ -1,7 +1,5 @@
 """The page `/sees`: what the network sees of a position, and the game's symmetries."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The players: shipped networks, checkpoints of runs, and search without a network."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import weakref

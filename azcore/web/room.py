@@ -1,7 +1,5 @@
 """One visitor's game, and the requests that change it."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

@@ -4,8 +4,6 @@ It reads the run directory alone, and only when its tables have changed, so that
 run nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

@@ -1,7 +1,5 @@
 """One network for many visitors: it evaluates their searches in shared batches."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

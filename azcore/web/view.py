@@ -4,8 +4,6 @@ Values are in the view of seat 0, so that bar and graph share one sign; the tabl
 the view of the player to move, as in every engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

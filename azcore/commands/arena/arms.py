@@ -1,7 +1,5 @@
 """Sentences about what the variants (arms) of a comparison share and where they differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table

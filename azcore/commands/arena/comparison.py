@@ -19,8 +19,6 @@ With `supervised.games=[FILE.azg]` it also measures how well each checkpoint pre
 games, which Silver 2017, figure 3, plots next to the ratings.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise

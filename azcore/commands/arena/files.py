@@ -4,8 +4,6 @@
 match of a row: a few digits of a hash of who plays, and how.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from pathlib import Path

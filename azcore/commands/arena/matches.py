@@ -1,7 +1,5 @@
 """The matches of a folder, one after another, without repeats."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ Each member builds the players from the same checkpoints and texts, and plays so
 match.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

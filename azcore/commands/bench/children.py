@@ -1,7 +1,5 @@
 """Measurements that need their own process: start time, peak memory, fewer cores."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

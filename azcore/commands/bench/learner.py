@@ -1,7 +1,5 @@
 """The learner: the overhead of drawing batches from the window."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The time from the start of a new process to its first move."""
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """The cost of search with a free evaluator on one core, and how it scales."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Sequence

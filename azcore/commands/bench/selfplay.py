@@ -1,7 +1,5 @@
 """Self-play compared with the bare network: the search's overhead."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import threading

@@ -1,7 +1,5 @@
 """An estimate of the time of a self-play game on this machine with the composed settings."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

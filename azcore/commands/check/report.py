@@ -1,7 +1,5 @@
 """The report of `command=check`, and the shorter check before training."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ tuning.csv        one row per trial
 confirmation.csv  the last match
 """
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
