@@ -228,15 +228,11 @@ class Heartbeat:
     """Reports games in progress when none has ended for long.
 
     Without it a game that never ends, or whose `max_game_length` is far too high, trains silently.
-
-    Args:
-        what: the activity, such as self-play.
-        longest: returns the plies of the longest game in play.
     """
 
-    what: str
+    what: str  # the activity, such as self-play
     say: Callable[[str], None]
-    longest: Callable[[], int]
+    longest: Callable[[], int]  # returns the plies of the longest game in play
     max_game_length: int
     _made: float | None = field(default=None, init=False)  # None: nothing played yet
     _since: float = field(default=0.0, init=False)  # of time.monotonic(), when a game ended

@@ -65,13 +65,9 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MatchPart(Job[Played]):
-    """Two games from each of some openings.
+    """Two games from each of some openings."""
 
-    Args:
-        players: the first and the second, without weights.
-    """
-
-    players: tuple[Contender, Contender]
+    players: tuple[Contender, Contender]  # the first and the second, without weights
     openings: list[Start]
     seed: int
 

@@ -198,15 +198,11 @@ def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:
 
 @dataclass
 class Climb:
-    """A climb: its recipes, and the work already done.
-
-    Args:
-        runs: the names of the runs on the page side by side.
-    """
+    """A climb: its recipes, and the work already done."""
 
     folder: Path
     seed: int
-    runs: list[str]
+    runs: list[str]  # the names of the runs on the page side by side
     places: dict[str, Path] = field(default_factory=dict)  # by name in capitals
 
     def train_at_once(

@@ -19,15 +19,10 @@ from azcore.storage.referee import Referee
 
 @dataclass(frozen=True)
 class Chosen:
-    """A game to show.
+    """A game to show."""
 
-    Attributes:
-        place: where its record begins in the file.
-        why: the reason for the choice, in a few words.
-    """
-
-    place: int
-    why: str
+    place: int  # where its record begins in the file
+    why: str  # the reason for the choice, in a few words
 
 
 class Chooser:

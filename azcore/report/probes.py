@@ -52,17 +52,11 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A kind of question, for pages.
+    """A kind of question, for pages."""
 
-    Attributes:
-        title: of its row or column.
-        meaning: one phrase.
-        is_share: whether its values are shares of the answers; else they are correlations.
-    """
-
-    title: str
-    meaning: str
-    is_share: bool
+    title: str  # of its row or column
+    meaning: str  # one phrase
+    is_share: bool  # whether its values are shares of the answers; else they are correlations
 
 
 MEASURES = {

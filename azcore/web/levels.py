@@ -73,17 +73,11 @@ def describe_levels(has_network: bool) -> list[tuple[str, str, str]]:
 
 
 class Strength(NamedTuple):
-    """How a seat of the engine plays: at a level, or within the visitor's own limits.
+    """How a seat of the engine plays: at a level, or within the visitor's own limits."""
 
-    Args:
-        text: its name in a page.
-        limits: the limits of the search of a move.
-        way: the level's way; None: simulations or seconds.
-    """
-
-    text: str
-    limits: Limits
-    way: Way | None = None
+    text: str  # its name in a page
+    limits: Limits  # the limits of the search of a move
+    way: Way | None = None  # the level's way; None: simulations or seconds
 
 
 def strength(text: object, has_network: bool, most: int, most_seconds: float) -> Strength:

@@ -43,15 +43,11 @@ def _no_weights(packed: bytes, version: int) -> Weights:
 
 @dataclass(frozen=True)
 class ArenaRecipe(Recipe):
-    """Builds a member that plays parts of matches.
-
-    Args:
-        threads: cores for the networks of a member.
-    """
+    """Builds a member that plays parts of matches."""
 
     settings: MatchSettings
     entrants: Sequence[Entrant]
-    threads: int
+    threads: int  # cores for the networks of a member
 
     def build(self, numbers: Sequence[int], process: int) -> Member:
         Process.joins_group = True  # programs end with this process, however it ends
@@ -64,13 +60,9 @@ class ArenaRecipe(Recipe):
 
 @dataclass(frozen=True)
 class EntrantsPart(Job[Played]):
-    """Some pairs of games between two players.
+    """Some pairs of games between two players."""
 
-    Args:
-        players: their indices among all players.
-    """
-
-    players: tuple[int, int]
+    players: tuple[int, int]  # their indices among all players
     openings: list[Start]
     seed: int
 
