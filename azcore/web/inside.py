@@ -9,7 +9,7 @@ from typing import Any
 
 from azcore.engine.thought import Line
 from azcore.errors import AzcoreError
-from azcore.game import Game
+from azcore.game import Game, texts_along
 from azcore.pictures import Hint, Layers, draw, heat_of
 from azcore.search.evaluators import Evaluator
 from azcore.search.inspection import EdgeView, NodeView, Simulation, Stepper, has_node, node_at
@@ -224,11 +224,7 @@ class Inside:
     def _texts(self, path: Sequence[int]) -> list[str]:
         """Actions from the root in notation."""
         assert self._line is not None
-        game, state, texts = self._game, self._line.state, []
-        for action in path:
-            texts.append(game.action_to_notation(state, action))
-            state = game.step(state, action)
-        return texts
+        return texts_along(self._game, self._line.state, path, notation=True)
 
     def _seat(self, path: Sequence[int]) -> str:
         """The name of the player to move; of seat 0 if the game is over."""
