@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from azcore.arena.match import MatchResult, require_pairs
-from azcore.arena.sprt import SprtSettings, Verdict
+from azcore.arena.match import MatchResult
+from azcore.arena.sprt import PAIRS, SprtSettings, Verdict
 from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, or_null
 
 
@@ -14,15 +14,11 @@ class GateSettings(Checked, group="gate"):
 
     enabled: bool
     every_generations: Annotated[int, ONE_OR_MORE]
-    games: int
+    games: Annotated[int, PAIRS]
     sprt: bool
     threshold: Annotated[float, (lambda share: 0 <= share < 1, "a share of 0 to 1")]
     num_simulations: Annotated[int | None, or_null(ONE_OR_MORE, "null for as many as in self-play")]
     opening_plies: Annotated[int, NOT_NEGATIVE]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_pairs(self.games, "gate.games")
 
 
 def decide(

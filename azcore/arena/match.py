@@ -19,7 +19,7 @@ import numpy as np
 
 from azcore.arena.elo import MatchScore, PairScore
 from azcore.arena.players import RESIGNATION, Decision, Forfeit, Player
-from azcore.arena.sprt import SprtSettings, Verdict
+from azcore.arena.sprt import PAIRS, SprtSettings, Verdict
 from azcore.errors import IllegalActionError
 from azcore.game import Book, Game, Tablebase, illegal_action_message
 from azcore.game.batch import make_batch
@@ -48,7 +48,7 @@ FORMATS = ("round_robin", "gauntlet")
 class ArenaSettings(Checked, group="arena"):
     """How to measure strength; the numbers and reasons are in `conf/arena`."""
 
-    games: int
+    games: Annotated[int, PAIRS]
     opening_plies: Annotated[int, NOT_NEGATIVE]
     starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: the initial position
     start_plies: tuple[int, ...]
@@ -64,7 +64,6 @@ class ArenaSettings(Checked, group="arena"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_pairs(self.games, "arena.games")
         require_plies(self.start_plies or (0,), "arena.start_plies")
 
 
@@ -436,9 +435,5 @@ def require_pairs(num_games: int, where: str) -> None:
     Raises:
         SettingError: it is odd or below 2.
     """
-    require(
-        num_games >= 2 and num_games % 2 == 0,
-        where,
-        "an even number above 0, since games come in pairs with colours swapped",
-        num_games,
-    )
+    forms_pairs, wanted = PAIRS
+    require(forms_pairs(num_games), where, wanted, num_games)

@@ -31,6 +31,7 @@ from azcore import interrupts
 from azcore.arena.elo import score_interval
 from azcore.arena.match import MatchResult, play_match, require_pairs
 from azcore.arena.players import SearchPlayer
+from azcore.arena.sprt import PAIRS
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, MatchSettings, settings_from
 from azcore.atomic import replacing
@@ -60,13 +61,12 @@ class TuneSettings(Checked, group="tune"):
     """How to tune; the numbers and reasons are in `conf/tune`."""
 
     trials: Annotated[int, ONE_OR_MORE]
-    games: int
+    games: Annotated[int, PAIRS]
     startup_trials: Annotated[int, ONE_OR_MORE]
     confirming_games: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_pairs(self.games, "tune.games")
         if self.confirming_games:
             require_pairs(self.confirming_games, "tune.confirming_games")
 
