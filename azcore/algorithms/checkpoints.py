@@ -80,11 +80,7 @@ def _is_finite(tensors: Mapping[str, Any]) -> bool:
 
 
 class SafeCheckpointIO(TorchCheckpointIO):
-    """Lightning's checkpoint files through azcore's functions: whole, checked, never executed.
-
-    Args:
-        team: the ranks, to which this one sends what it reads.
-    """
+    """Lightning's checkpoint files: whole, checked, never executed; the team gets what it reads."""
 
     def __init__(self, team: Team) -> None:
         self._team = team
@@ -103,22 +99,14 @@ class SafeCheckpointIO(TorchCheckpointIO):
 
 
 class Checkpoints:
-    """Saves checkpoints and thins out old ones.
-
-    Args:
-        team: the ranks, which wait here while this one saves.
-    """
+    """Saves checkpoints and thins out old ones, while the other ranks of the team wait."""
 
     def __init__(self, run: RunDirectory, team: Team) -> None:
         self._run, self._team = run, team
         self.require_in_place = run.require_in_place
 
     def save(self, trainer: Trainer, rated_step: int | None) -> None:
-        """Save the run.
-
-        Args:
-            rated_step: the optimizer steps of the weights that were rated last.
-        """
+        """Save the run; `rated_step`: optimizer steps of the weights that were rated last."""
         run = self._run
         if self._team.is_many:
             self._team.meet()

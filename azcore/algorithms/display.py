@@ -138,11 +138,7 @@ class TrainingDisplay:
         self._say_fitted(parts)
 
     def left_by(self, row: dict[str, float]) -> float | None:
-        """Seconds until the last step or the limit, whichever is earlier; None: unknown.
-
-        Args:
-            row: the row of metrics.csv, of the generation that has ended.
-        """
+        """Seconds to the last step or the limit, by a row of metrics.csv; None: unknown."""
         seconds, step = row["seconds"], int(row["step"])
         if self._began is None:
             self._began = (0.0, 0) if row["generation"] == 0 else (seconds, step)

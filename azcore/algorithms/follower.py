@@ -155,11 +155,7 @@ def follow_here(place: Place, device_type: str) -> int:
 
 
 def serve(descriptor: int) -> None:
-    """The main function of a process that `ranks.py` started.
-
-    Args:
-        descriptor: the descriptor of the connection to its parent process.
-    """
+    """The main function of a process of `ranks.py`; `descriptor` connects it to its parent."""
     connection = Connection(descriptor)
     with contextlib.suppress(EOFError, OSError):  # the parent process has ended
         place, device_type = connection.recv()

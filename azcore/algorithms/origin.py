@@ -37,11 +37,7 @@ INIT, FORK = "init", "fork"
 
 
 def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's record of its origin, in plain values.
-
-    Args:
-        how: `INIT` or `FORK`.
-    """
+    """A run's record of its origin, in plain values; `how` is `INIT` or `FORK`."""
     return {
         "how": how,
         "checkpoint": str(path.resolve()),

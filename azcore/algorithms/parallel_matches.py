@@ -46,11 +46,7 @@ class ParallelMatches(Generic[Result]):
         return self._begun is not None and self._begun.done()
 
     def begin(self, moment: Moment, work: Callable[[], Result], *, waits: bool) -> None:
-        """Start matches.
-
-        Args:
-            waits: play them on this thread before returning; raises an error at once.
-        """
+        """Start matches; with `waits`, play them here before returning, and raise their errors."""
         self.moment = moment
         if not waits:
             self._begun = self._thread.submit(work)

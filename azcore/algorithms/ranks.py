@@ -192,11 +192,7 @@ def is_of_connection(error: BaseException) -> bool:
 
 
 class _Child:
-    """A rank that this process started, and the thread that waits for its end.
-
-    Args:
-        has_lost: called on that thread if the rank ends too early.
-    """
+    """A rank started here, and a thread that calls `has_lost` if the rank ends too early."""
 
     def __init__(
         self, place: Place, device_type: str, has_lost: Callable[[AzcoreError], None]

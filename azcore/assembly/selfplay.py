@@ -42,11 +42,7 @@ def device_of_member(device: torch.device, member: int) -> torch.device:
 
 
 def unpacker(settings: PlaySettings, blank: nn.Module) -> Callable[[bytes, int], Weights]:
-    """A function that makes weights from `NetworkWeights.packed` and a version.
-
-    Args:
-        blank: a network of its shape, whose copies get the weights.
-    """
+    """Makes weights from `NetworkWeights.packed` and a version, in copies of a blank network."""
 
     def unpack(weights: bytes, version: int) -> Weights:
         return NetworkWeights(settings, unpacked(weights, blank), version)

@@ -292,11 +292,7 @@ class Climb:
         return True
 
     def write_page(self, seconds: float = probes.BRIEFLY) -> Path | None:
-        """Write the side-by-side page of the runs; None: too few or too many.
-
-        Args:
-            seconds: as for `probes.update`.
-        """
+        """Write the side-by-side page, see `probes.update`; None: too few or too many runs."""
         runs = [(name, RunDirectory(self.folder / name)) for name in self.runs]
         begun = [(name, run) for name, run in runs if run.metrics.is_file()]
         if not FEWEST <= len(begun) <= MOST:

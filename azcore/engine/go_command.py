@@ -40,11 +40,7 @@ class GoCommand:
         )
 
     def legal_actions(self, game: Game, state: Any, note: Callable[[str], None]) -> tuple[int, ...]:
-        """The actions of `searchmoves` that are legal in a state.
-
-        Args:
-            note: called with a sentence for each of the others.
-        """
+        """The actions of `searchmoves` that are legal in a state; notes the others."""
         actions = set()
         for text in self.actions:
             try:

@@ -44,11 +44,7 @@ TROMP_TAYLOR = {
 
 
 class GtpGame:
-    """The game so far, and the commands that change or describe it.
-
-    Args:
-        engine: holds the game; commands may change the game's settings.
-    """
+    """The game so far, and the commands that describe or change it, or the engine's game."""
 
     def __init__(self, engine: Engine, on_clear: Callable[[], None]) -> None:
         self._engine, self._on_clear = engine, on_clear

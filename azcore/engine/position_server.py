@@ -82,11 +82,7 @@ class PositionServer(Server):
 
     @abstractmethod
     def _chances(self, value: float, root: Prediction | None) -> str:
-        """The text after the score in an analysis line, with a leading space; may be empty.
-
-        Args:
-            root: the prediction for the root, None unless `_shows_prediction`.
-        """
+        """What follows the score, or empty; `root` is None unless `_shows_prediction`."""
 
     # -- lines ----------------------------------------------------------------------------------
 

@@ -36,11 +36,7 @@ Row = Mapping[str, float]  # of metrics.csv; cells without a value are missing
 
 
 class RunDoctor:
-    """Watches a run.
-
-    Args:
-        rows: the rows of the generations so far, if the run is resumed.
-    """
+    """Watches a run; `rows` are those of the generations so far, if the run is resumed."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows: deque[Row] = deque(rows, HISTORY)

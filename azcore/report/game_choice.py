@@ -26,11 +26,7 @@ class Chosen:
 
 
 class Chooser:
-    """Scans the records of a run.
-
-    Args:
-        path: the path of the records; the file may not exist yet.
-    """
+    """Scans the records of a run, whose file may not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self._file = GameFile(path)

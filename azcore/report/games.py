@@ -41,11 +41,7 @@ class Shown:
 
 
 class Games:
-    """The games in a run's report; caches replayed ones for the next report.
-
-    Args:
-        run: may have no games yet, or still be running.
-    """
+    """The games in a run's report, if it has some; caches replayed ones for the next report."""
 
     def __init__(self, run: RunDirectory, device: torch.device) -> None:
         self._run = run
@@ -75,11 +71,7 @@ class Games:
 
 
 def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: Networks) -> Shown:
-    """A record with its boards, texts and predictions, up to `MAX_PLIES` plies.
-
-    Args:
-        weights: the network's weights; None: no network.
-    """
+    """A record's boards, texts and, with weights, predictions, up to `MAX_PLIES` plies."""
     state = StartStates(game).of(record.start)
     states = [state]
     for action in record.actions[:MAX_PLIES]:
@@ -163,11 +155,7 @@ def _ply(
 
 
 def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) -> str:
-    """Why self-play chose a move, in one phrase.
-
-    Args:
-        visits: the visits of this ply's actions, most first.
-    """
+    """Why self-play chose a move, in one phrase; `visits` of the ply's actions, most first."""
     if legal == 1:
         return "forced: the only legal move"
     if ply < record.opening_plies:

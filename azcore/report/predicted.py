@@ -34,12 +34,7 @@ class Weights:
 
     @staticmethod
     def nearest(run: RunDirectory, version: int, last: int) -> Weights | None:
-        """The checkpoint of a run with the nearest number of steps; None if there is none.
-
-        Args:
-            version: the steps to be near to.
-            last: the steps of the last checkpoint.
-        """
+        """The checkpoint nearest to `version` steps, `last` being those of the last; None: none."""
         paths = run.step_checkpoints()
         if run.last_checkpoint.is_file():
             paths = {last: run.last_checkpoint} | paths  # rated weights are smaller

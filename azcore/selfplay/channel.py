@@ -66,11 +66,7 @@ class Launcher(ABC):
 
     @abstractmethod
     def launch(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
-        """Start a new member; returns the channel to it.
-
-        Args:
-            numbers: the numbers of its workers among those of the run.
-        """
+        """Start the member with the run's workers of these numbers; returns the channel to it."""
 
     @abstractmethod
     def published(self, packed: bytes) -> Any:

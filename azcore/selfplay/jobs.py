@@ -100,11 +100,7 @@ class JobContext:
 
 
 class JobSlots(ABC):
-    """Slots for jobs of a run or a tournament: each runs one job at a time.
-
-    Attributes:
-        count: the number of concurrent jobs; jobs of one slot run one after another.
-    """
+    """`count` slots for jobs of a run or a tournament; jobs of one slot run one after another."""
 
     count: int
 
@@ -130,11 +126,7 @@ class JobSlots(ABC):
 
 
 class ThreadSlots(JobSlots):
-    """Threads of this process.
-
-    Args:
-        context: what jobs need; built for `count` at once.
-    """
+    """Threads of this process; the context is built for `count` jobs at once."""
 
     def __init__(self, context: JobContext, count: int) -> None:
         self.count = count

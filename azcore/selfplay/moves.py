@@ -155,11 +155,7 @@ def with_more_room(in_play: InPlay) -> InPlay:
 
 
 def _begin(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
-    """Begin the searches that are due in this wave.
-
-    Returns:
-        How many games have NOISE as `chosen`.
-    """
+    """Begin the searches due in this wave; returns how many games have NOISE as `chosen`."""
     noisy = 0
     for b in range(in_play.games.shape[0]):
         game = in_play.games[b]

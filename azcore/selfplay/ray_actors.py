@@ -227,11 +227,7 @@ class RayActors:
 
 
 class RayChannel(Channel):
-    """A connection to a `RequestServer` in an actor.
-
-    Args:
-        what: the arguments of the `RequestServer`.
-    """
+    """A connection to a `RequestServer` with the arguments `what`, in an actor."""
 
     _ids = itertools.count()
 

@@ -155,11 +155,7 @@ class HeadNode:
         then: Callable[[LostProcessError], None],
         every: float = LOOK_AT_HEAD,
     ) -> None:
-        """Check it regularly on a thread, until `leave`.
-
-        Args:
-            every: seconds between two checks.
-        """
+        """Check it every so many seconds on a thread, until `leave`."""
 
         def look() -> None:
             while not self._is_left.wait(every):

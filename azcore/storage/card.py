@@ -70,12 +70,7 @@ def require_card(card: Mapping[str, str]) -> Card:
 
 
 def card_of(described: Mapping[str, Any]) -> Card:
-    """A checkpoint's card; empty if unreadable.
-
-    Args:
-        described: the checkpoint's own part. It is untrusted, so this skips anything but short
-            text.
-    """
+    """A checkpoint's card, short texts alone, as the checkpoint is untrusted; else empty."""
     card = _plain(described.get(CARD))
     made = described.get(MADE)
     if not card and isinstance(made, dict):

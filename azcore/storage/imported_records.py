@@ -22,11 +22,7 @@ from azcore.storage.transcripts import OPENING
 
 
 class RecordMaker:
-    """Makes records from one game's transcripts. Not thread-safe.
-
-    Args:
-        game: the game whose rules apply.
-    """
+    """Makes records from transcripts, by the rules of one game. Not thread-safe."""
 
     def __init__(self, game: Game) -> None:
         self.game = game

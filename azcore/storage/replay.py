@@ -401,11 +401,7 @@ class ReplayBuffer:
         return ends - firsts[games % room]  # type: ignore[no-any-return]
 
     def _auxiliary(self, sign: FloatArray, found: Found) -> dict[str, FloatArray]:
-        """The wanted targets.
-
-        Args:
-            sign: float32 [N], -1 where seat 1 is to move.
-        """
+        """The wanted targets; `sign` is float32 [N], -1 where seat 1 is to move."""
         looked_up = {
             "reply": found.reply,
             "later_values": found.later,

@@ -67,11 +67,7 @@ def server_of(app: ASGIApp, visitors: int) -> uvicorn.Server:
 
 
 class _Crowd:
-    """The connections of one server.
-
-    Args of the constructor:
-        most: connections; fewer if the process may not open so many files.
-    """
+    """The connections of one server; fewer if the process may not open so many files."""
 
     def __init__(self, most: int) -> None:
         self._most = max(1, min(most, _files(most + SPARE) - SPARE))

@@ -49,11 +49,7 @@ LONGEST_REST = 30.0  # seconds before the next read, such as after compiling its
 
 
 class Runs:
-    """Reads runs; for several threads.
-
-    Args of the constructor:
-        folder: holds run directories, at any depth.
-    """
+    """Reads the runs of a folder, at any depth; for several threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

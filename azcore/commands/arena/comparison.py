@@ -307,11 +307,7 @@ def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
 def _pairs(
     curves: Mapping[str, Sequence[MeanPoint]], pool: Pool, same: Sequence[Sequence[str]]
 ) -> dict[tuple[str, str], Difference]:
-    """The difference between the last means of every two variants, the stronger first.
-
-    Args:
-        same: variants with the same weights, which do not differ.
-    """
+    """Differences of all variants' last means, the stronger first; `same` ones do not differ."""
     found = {}
     by_strength = sorted(curves, key=lambda variant: -curves[variant][-1].rating.value)
     for pair in combinations(by_strength, 2):

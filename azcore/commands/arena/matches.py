@@ -64,11 +64,7 @@ def play_all(
     console: Console,
     ended: Ended,
 ) -> tuple[dict[str, MatchResult], bool]:
-    """The results, and whether Ctrl-C stopped some matches.
-
-    Args:
-        files: where matches are saved, perhaps including earlier ones.
-    """
+    """The results, some perhaps saved in `files` before; and whether Ctrl-C stopped some."""
     arena, sprt = settings.arena, settings.early_stop
 
     def is_whole(result: MatchResult) -> bool:

@@ -85,11 +85,7 @@ def slots_of(
     entrants: Sequence[Entrant],
     say: Callable[[str], None],
 ) -> JobSlots:
-    """As many slots as `backend` sets or this machine has cores, at most one per pair.
-
-    Args:
-        backend: any but in this process.
-    """
+    """Slots of a backend other than inline: one per core unless set, at most one per pair."""
     backend.require_device(settings.device.type)
     stated = backend.actors if backend.name == "ray" else backend.processes
     count = min(stated or available_cores(), settings.arena.games // 2)

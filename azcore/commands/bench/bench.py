@@ -69,11 +69,7 @@ find_peers: FindPeers = lambda task: {}  # noqa: E731, the script replaces it
 
 
 def bench(config: Config) -> int:
-    """Measure, print and write `bench.path`.
-
-    Returns:
-        0, or 1 if a peer failed.
-    """
+    """Measure, print and write `bench.path`. Returns 0, or 1 if a peer failed."""
     options = build(BenchSettings, config["bench"], "bench")
     sized = {
         **config,
