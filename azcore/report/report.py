@@ -1,6 +1,6 @@
 """One page about one run: `report.html`, which opens anywhere, offline too.
 
-The page is `template.html` with `report.css`, `charts.js`, `games.js` and the run's numbers as JSON
+The page is `template.html` with the scripts and styles next to it and the run's numbers as JSON
 inserted. All data comes from the run directory. It omits what a run does not have yet, so a report
 can be written at any time.
 
@@ -136,7 +136,7 @@ def _page(
     name, settings = game_settings(config, plain[0] if plain else None)
     parts = {
         "title": html.escape(f"{title_of(name)} – {run.path.absolute().name}"),
-        "css": read("report.css"),
+        "css": read("report.css", "chart.css"),
         "heading": html.escape(title_of(name)),
         "run": html.escape(run.path.absolute().name),
         "settings": settings_html(settings),
@@ -156,7 +156,7 @@ def _page(
         "members": members_html(slowest_first(read_rows(run.members))),
         "config": config_html(config, config_note),
         "data": json_for_script(data),
-        "js": read("charts.js", "games.js"),
+        "js": read("chart.js", "charts.js", "games.js"),
     }
     return filled("template.html", parts)
 

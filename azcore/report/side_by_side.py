@@ -111,7 +111,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]], seconds: float
     }
     parts = {
         "title": html.escape(" · ".join(dict.fromkeys(column.title for column in columns))),
-        "css": read("report.css", "films.css", "side_by_side.css"),
+        "css": read("report.css", "chart.css", "films.css", "side_by_side.css"),
         "games": html.escape(", ".join(dict.fromkeys(column.title for column in columns))),
         "known": _knowledge(columns),
         "rules": _table(columns, RULES),
@@ -120,7 +120,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]], seconds: float
         "definitions": shared(films) if films else "",
         "boards": "".join(_boards(number, column) for number, column in enumerate(columns)),
         "data": json_for_script(data),
-        "js": read("charts.js", "films.js", "side_by_side.js"),
+        "js": read("chart.js", "films.js", "side_by_side.js"),
     }
     return filled("side_by_side.html", parts)
 

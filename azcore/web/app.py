@@ -45,7 +45,10 @@ from azcore.web.view import Plain
 
 STATIC = Path(__file__).with_name("static")
 # Scripts that the page shares with reports, each of which is one self-contained file.
-OF_REPORTS = [Path(report.__file__).with_name(name) for name in ("films.js", "films.css")]
+OF_REPORTS = [
+    Path(report.__file__).with_name(name)
+    for name in ("chart.js", "chart.css", "films.js", "films.css")
+]
 MOST_WAITING = 64  # requests of a page in the queue; with more, the server disconnects it
 MOST_UNREAD = 64  # messages that a page has not received yet; with more, its requests wait
 VIEWS = ("/", "/inside", "/sees", "/watch")  # where a link with a token may point
