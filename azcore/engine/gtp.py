@@ -13,8 +13,8 @@ import time
 import traceback
 from collections.abc import Callable
 
+from azcore.engine.clock import SeatClock, TimeSettings
 from azcore.engine.gtp_analysis import MANY, UNKNOWN, Question, analysis, considered
-from azcore.engine.gtp_clock import SeatClock, TimeSettings
 from azcore.engine.gtp_game import PASS, GtpGame
 from azcore.engine.gtp_words import Refusal, number, split, whole
 from azcore.engine.lines import LONGEST_LINE, Writer

@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.status import Status
 
 from azcore.assembly.parts import Config, LearningSettings, settings_from
+from azcore.commands.bench.children import ready_cold_seconds, ready_seconds
 from azcore.commands.bench.learner import learner_ratio
 from azcore.commands.bench.memory import full_trees_mb, replay_bytes_per_position, resident_mb
 from azcore.commands.bench.plan import plan_figures, plan_settings
-from azcore.commands.bench.ready import ready_cold_seconds, ready_seconds
 from azcore.commands.bench.results import Figure, Row, machine, print_table, write_results
 from azcore.commands.bench.search import (
     search_by_simulations,
