@@ -34,18 +34,12 @@ LOOK = 0.25  # seconds between two checks of how many games have ended
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """What to build a player from, wherever it plays.
-
-    Attributes:
-        search: how it searches, and with how many simulations; None: it plays any legal action.
-        weights: packed, see `Weights.packed`; None: no network, so all actions have equal priors.
-        version: optimizer steps behind the weights.
-    """
+    """What to build a player from, wherever it plays."""
 
     name: str
-    search: SearchSettings | None = None
-    weights: bytes | None = None
-    version: int = 0
+    search: SearchSettings | None = None  # None: it plays any legal action
+    weights: bytes | None = None  # see `Weights.packed`; None: no network, equal priors
+    version: int = 0  # optimizer steps behind the weights
 
 
 class SpreadMatch(NamedTuple):

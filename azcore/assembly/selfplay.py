@@ -80,16 +80,10 @@ def make_actor(
 
 @dataclass(frozen=True)
 class RecipeOfRun(Recipe):
-    """Builds workers of a run.
+    """Builds workers of a run."""
 
-    Args:
-        settings: the run's settings, with a complete evaluator and self-play's sizes.
-        servers: addresses of processes that evaluate for the members, assigned round robin; empty:
-            each evaluates itself.
-    """
-
-    settings: RunSettings
-    servers: Sequence[str] = ()
+    settings: RunSettings  # with a complete evaluator and self-play's sizes
+    servers: Sequence[str] = ()  # evaluate for the members in turn; none: each does it itself
 
     def build(self, numbers: Sequence[int], process: int) -> SelfPlayMember:
         device = device_of_member(self.settings.device, process)

@@ -75,14 +75,11 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What to train, and how to measure it.
-
-    Args:
-        prepare: command lines by name, run in this order before training. Each writes to its own
-            place, which later lines refer to by the name in capitals.
-    """
+    """What to train, and how to measure it."""
 
     goal: str
+    # Command lines by name, run in this order before training. Each writes to its own place, which
+    # later lines refer to by the name in capitals.
     prepare: Mapping[str, tuple[str, ...]]
     train: tuple[str, ...]
     measures: tuple[Measure, ...]

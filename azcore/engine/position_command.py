@@ -47,14 +47,10 @@ def read_position(words: list[str], position_word: str) -> tuple[str | None, lis
 
 @dataclass(frozen=True)
 class Follower:
-    """Plays the games of `position` commands, even beyond the point where our rules end them.
-
-    Args:
-        without_counters: returns a position's text without its move counters; None if it has none.
-    """
+    """Plays the games of `position` commands, even beyond the point where our rules end them."""
 
     game: Game
-    without_counters: Callable[[str], str | None]
+    without_counters: Callable[[str], str | None]  # a position's text; None if it has none
     note: Callable[[str], None]
 
     def begin(self, start: str | None) -> GivenGame:

@@ -255,20 +255,14 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Questions:
-    """Positions of random games, and what the rules say of them.
+    """Positions of random games, and what the rules say of them."""
 
-    Attributes:
-        states: [P].
-        numbers: by measure, float64 [P] in the view of the player to move, to compare with values;
-            NaN: unknown.
-        owners: [P], int8 [H, W] in the same view; None: unknown.
-        choices: by measure.
-    """
-
-    states: list[Any] = field(default_factory=list)
+    states: list[Any] = field(default_factory=list)  # [P]
+    # By measure, [P] in the view of the player to move, to compare with values; NaN: unknown.
     numbers: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    # [P], each [H, W] in the same view; None: unknown.
     owners: list[npt.NDArray[np.int8] | None] = field(default_factory=list)
-    choices: dict[str, list[Choice]] = field(default_factory=dict)
+    choices: dict[str, list[Choice]] = field(default_factory=dict)  # by measure
 
 
 def measured(network: Predictor, game: Game) -> dict[str, Probe]:

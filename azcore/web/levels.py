@@ -21,18 +21,12 @@ from azcore.web.requests import RefusedError
 
 
 class Way(NamedTuple):
-    """How to choose moves.
+    """How to choose moves."""
 
-    Args:
-        network: whether the player's network judges positions; else every position has value 0, and
-            all moves have equal priors.
-        simulations: the simulations per move.
-        noise: the policy's noise, see `NoisyEvaluator`.
-    """
-
+    # Whether the player's network judges positions; else all have value 0 and equal priors.
     network: bool
-    simulations: int
-    noise: float = 0.0
+    simulations: int  # per move
+    noise: float = 0.0  # of the policy, see `NoisyEvaluator`
 
     @property
     def words(self) -> str:
