@@ -1,7 +1,8 @@
 // The page that shows runs: their curves, updated while they are active, in shared charts.
 // The scripts of the reports, chart.js and films.js, are part of the page.
 
-const $ = id => document.getElementById(id)
+import { $ } from './elements.js'
+
 const COLOURS = ['#0b6bcb', '#d1491b', '#2b8a3e', '#8f3fbf', '#b58900', '#c2255c']
 const SECONDS = 3        // between two looks
 const MOST_SHOWN = COLOURS.length
