@@ -30,13 +30,8 @@ MOST_FOUND = 6  # actions listed in a result
 class Inside:
     """One search that a visitor steps through.
 
-    One thread at a time calls `do`.
-
-    Args of the constructor:
-        players: the players.
-        search: how PUCT searches.
-        gumbel: the settings of Gumbel's rule; None: not available.
-        send: sends the page a message.
+    One thread at a time calls `do`. PUCT searches as in `search`; Gumbel's rule is not available
+    without `gumbel`.
     """
 
     def __init__(

@@ -17,8 +17,7 @@ class Pace:
     against thread, and visitors are many threads.
 
     Args of the constructor:
-        share: the share of the processors' time, above 0, at most 1.
-        cores: the machine's number of cores.
+        share: above 0, at most 1.
         is_active: whether a run is active here.
     """
 

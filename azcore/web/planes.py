@@ -19,14 +19,7 @@ NOW = "Now"  # the head of planes whose name has no comma
 
 
 class Planes:
-    """The planes of one position.
-
-    One thread at a time calls `do`.
-
-    Args of the constructor:
-        players: the players.
-        send: sends the page a message.
-    """
+    """The planes of one position. One thread at a time calls `do`."""
 
     def __init__(self, *, players: Players, send: Tell) -> None:
         self._players, self._send = players, send

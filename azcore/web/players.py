@@ -55,13 +55,10 @@ class Entry:
 class Players:
     """Lists players and loads them; for several threads.
 
-    Attributes:
-        pace: the pace of all evaluations together; None: unlimited.
-
     Args of the constructor:
         load: loads a checkpoint, named as in `checkpoint=`, or None and a game without a network.
         runs: the folder of runs.
-        pace: see above.
+        pace: the pace of all evaluations together; None: unlimited.
     """
 
     def __init__(

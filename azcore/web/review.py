@@ -37,15 +37,11 @@ class _Opinion:
 class Review:
     """Searches the positions of a game from first to last, and moves that a visitor tries.
 
-    One thread at a time calls it. Each search ends by passing a `Judged` to `later`, which must
-    come back through `judge`.
+    One thread at a time calls it. The thinker is the review's alone. Each search ends by passing a
+    `Judged` to `later`, which must come back through `judge`.
 
     Args of the constructor:
-        thinker: searches, for this review alone.
-        line: the game.
         simulations: the simulations per position.
-        send: sends the page a message.
-        later: queues something.
     """
 
     def __init__(

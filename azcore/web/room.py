@@ -70,11 +70,7 @@ class Room:
     thread, so that no result is applied to another position.
 
     Args of the constructor:
-        players: the players.
-        search: how engines search.
-        engine: how engines think; the numbers of `settings` replace some of its own.
-        settings: the page's settings.
-        send: sends the page a message.
+        engine: how engines think; the numbers of `settings`, the page's, replace some of its own.
         later: queues something behind the page's requests.
     """
 

@@ -164,15 +164,11 @@ class Runs:
 
 
 class Kept:
-    """Caches a function's result for each run until the run's tables change.
+    """Caches a function's result for each run until the run's tables change, `most` runs at once.
 
-    It caches a failure to read, too.
+    It caches a failure to read, too. One thread at a time calls `make`, the function.
 
     It takes at most `SHARE` of a core's time for each run, however short the run's generations are.
-
-    Args of the constructor:
-        make: the function, called by one thread at a time.
-        most: runs in memory.
     """
 
     def __init__(self, make: Callable[[RunDirectory], Any], most: int = MOST_KEPT) -> None:
