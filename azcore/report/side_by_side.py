@@ -109,8 +109,10 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]], seconds: float
             for column in columns
         ]
     }
+    heading = html.escape(" · ".join(dict.fromkeys(column.title for column in columns)))
     parts = {
-        "title": html.escape(" · ".join(dict.fromkeys(column.title for column in columns))),
+        "title": f"{heading} – side by side",
+        "heading": heading,
         "css": read("report.css", "chart.css", "films.css", "side_by_side.css"),
         "games": html.escape(", ".join(dict.fromkeys(column.title for column in columns))),
         "known": _knowledge(columns),
