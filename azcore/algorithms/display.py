@@ -92,12 +92,7 @@ class TrainingDisplay:
                     self._task = None
 
     def show(self, description: str, done: float, total: float | None, unit: str) -> None:
-        """Update the progress bar; without one, print a line after a silence.
-
-        Args:
-            total: the whole amount; None: unknown.
-            unit: the unit of both amounts.
-        """
+        """Update the bar; without one, print a line after a silence. `total` None: unknown."""
         words = amount(done, total, unit)
         seconds = self.left()
         left = "" if seconds is None else f"left {timedelta(seconds=round(seconds))}"
@@ -255,12 +250,7 @@ def amount(done: float, total: float | None, unit: str) -> str:
 
 
 def fitted(parts: list[str], width: int | None) -> str:
-    """Join parts into lines that fit a terminal's width.
-
-    Args:
-        parts: kept whole.
-        width: the width in characters; None: all on one line, for programs that read it.
-    """
+    """Join parts, each kept whole, into lines of at most `width` characters; None: into one."""
     lines: list[str] = []
     for part in parts:
         if lines and (width is None or len(lines[-1]) + 2 + len(part) <= width):

@@ -26,11 +26,8 @@ def decide(
 ) -> tuple[bool, Verdict | None]:
     """Whether the candidate, the match's first player, becomes the best, and the test's verdict.
 
-    If the test is undecided at the end of the match, the threshold decides.
-
-    Args:
-        threshold: see `passes`.
-        sprt: the test that could stop the match; None: no test.
+    If the test is undecided at the end of the match, or there is none, the threshold decides, see
+    `passes`.
     """
     verdict = sprt.verdict(result.distinct.pentanomial) if sprt else None
     if verdict in (Verdict.BETTER, Verdict.NOT_BETTER):

@@ -30,12 +30,7 @@ RULED_MOVES_WANTED = "Must be a list of dicts with subfields 'player', 'moves', 
 
 
 class QueryError(Exception):
-    """An error in a query.
-
-    Args:
-        message: the message, in KataGo's wording if it has one.
-        name: the name of the field at fault.
-    """
+    """An error in a query, if possible in KataGo's words, and the name of the field at fault."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)

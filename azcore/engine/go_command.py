@@ -51,12 +51,7 @@ class GoCommand:
 
 
 def read_go(words: list[str], keywords: tuple[str, ...], note: Callable[[str], None]) -> GoCommand:
-    """Parse the words after `go`, skipping invalid ones.
-
-    Args:
-        keywords: the keywords of this protocol that take a number.
-        note: called with a sentence for each invalid number.
-    """
+    """Parse the words after `go`; skips invalid ones, and notes invalid numbers of `keywords`."""
     go = GoCommand()
     all_keywords = {*keywords, *FLAGS, "searchmoves"}
     i = 0

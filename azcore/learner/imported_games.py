@@ -187,9 +187,8 @@ def predict(
 ) -> Prediction:
     """Measure a network without search, on positions spread evenly over games.
 
-    Args:
-        evaluator: the evaluator of the network's weights; its policy is taken over legal actions.
-        records: records whose policy targets are the moves to predict, see `with_targets`.
+    Its policy is taken over legal actions; the records' policy targets are the moves to predict,
+    see `with_targets`.
     """
     buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)
     buffer.extend(records)

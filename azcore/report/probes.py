@@ -358,12 +358,7 @@ def _questions(identity: str) -> Questions:
 
 
 class Sample:
-    """A random sample of a stream of unknown length, each as likely as the others.
-
-    Args:
-        size: how many to keep.
-        rng: draws.
-    """
+    """A random sample, of `size`, of a stream of unknown length, each as likely as the others."""
 
     def __init__(self, size: int, rng: np.random.Generator) -> None:
         self.kept: list[tuple[int, Any]] = []  # the number of the game, and a state

@@ -88,12 +88,7 @@ class Actor(WorkerPool):
     def set_evaluator(
         self, evaluator: Evaluator, weights_version: int, resign_threshold: float | None = None
     ) -> None:
-        """Continue with newer weights; see `set_weights`.
-
-        Args:
-            weights_version: optimizer steps behind its weights.
-            resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
-        """
+        """Continue with newer weights, of `weights_version` optimizer steps; see `set_weights`."""
         evaluators = evaluator.for_threads(len(self._workers))
         for worker, own in zip(self._workers, evaluators, strict=True):
             worker.set_evaluator(own, weights_version, resign_threshold)

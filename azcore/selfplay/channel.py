@@ -10,9 +10,7 @@ from azcore.selfplay.member import Answer, Recipe, Request
 class LostMemberError(Exception):
     """The member of a channel is lost; the text states how it ended, such as `by signal 9`.
 
-    Args:
-        how: how it ended.
-        hint: the possible cause, after a semicolon; or empty.
+    A hint is the possible cause, after a semicolon, or empty.
     """
 
     def __init__(self, how: str, hint: str = "") -> None:

@@ -29,12 +29,9 @@ class Job(ABC, Generic[Result]):
 
     @abstractmethod
     def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> Result:
-        """Do the work, on any thread.
+        """Do the work, on any thread, with packed weights, see `Weights.packed`.
 
-        Args:
-            weights: packed, see `Weights.packed`.
-            tell: called with its progress; raises `JobCancelledError` if nobody waits for the
-                result.
+        `tell` raises `JobCancelledError` if nobody waits for the result.
         """
 
 

@@ -119,11 +119,9 @@ class PlacedActor:
 
 
 class RayActors:
-    """The actors of a pool: the home of each member.
+    """The actors of a pool: the home of each member. They close their cluster.
 
-    Args:
-        cluster: the cluster to place them in; it closes with them.
-        wait: seconds after which a member without resources becomes a guest.
+    A member without resources becomes a guest after `wait` seconds.
     """
 
     def __init__(

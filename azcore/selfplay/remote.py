@@ -202,11 +202,9 @@ class RemotePool(WorkerPool):
 
 
 class RemoteSlots(JobSlots):
-    """Runs jobs alongside the workers of members, until it is closed.
+    """Runs jobs alongside the workers of a pool's members, or of members for jobs alone.
 
-    Args:
-        launcher: started the members; closed with them.
-        members: a pool's members, or for jobs alone.
+    The launcher that started the members closes with them.
     """
 
     def __init__(self, launcher: Launcher, members: Sequence[RemoteMember]) -> None:

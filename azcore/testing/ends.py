@@ -47,13 +47,7 @@ class Signs:
 def check_end(
     checker: Checker, state: Any, view: View, mapped: list[tuple[int, Symmetry, Any]]
 ) -> None:
-    """Check the end of a game.
-
-    Args:
-        state: terminal.
-        view: the state's view.
-        mapped: the same end under symmetries of the game: index, symmetry, state.
-    """
+    """Check the end of a game. `mapped`: it under each symmetry, as index, symmetry and state."""
     game, identity = checker.game, Identity.ENDS
     if game.has_ownership:
         cells = _ownership(checker, state)

@@ -28,12 +28,7 @@ SPARE = OWN_FILES + 3 * BACKLOG
 
 
 def server_of(app: ASGIApp, visitors: int) -> uvicorn.Server:
-    """A server for HTTP and web sockets that logs errors alone.
-
-    Args:
-        app: the application.
-        visitors: the largest number of rooms.
-    """
+    """A server for HTTP and web sockets, for so many rooms, that logs errors alone."""
     crowd = _Crowd(MOST + visitors)
 
     class Connection(H11Protocol):

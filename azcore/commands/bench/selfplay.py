@@ -72,9 +72,7 @@ def bare_rate(
 ) -> float:
     """Evaluations/s of networks whose input is already in their memory, each on its own thread.
 
-    Args:
-        calls: each evaluates a batch once.
-        shares: positions in each of the batches.
+    Each of `calls` evaluates a batch once; `shares` are the positions in each of the batches.
     """
 
     def repeat(call: Callable[[], object]) -> int:
