@@ -3,8 +3,6 @@
 `log=` chooses the class: `normal` TrainingDisplay, `quiet` QuietDisplay, `json` JsonDisplay.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import threading
@@ -51,7 +49,7 @@ class TrainingDisplay:
         self._began: tuple[float, int] | None = None  # seconds and step of the first line
         self._spoke = time.monotonic()
 
-    def __enter__(self) -> TrainingDisplay:
+    def __enter__(self) -> "TrainingDisplay":
         self._bar.start()
         return self
 

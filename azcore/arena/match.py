@@ -8,8 +8,6 @@ Letters: G games of the match; rows 2i and 2i + 1 are a pair, and `first` has se
 one.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -242,7 +240,7 @@ def play_match(
 def match_of(
     game: Game,
     names: tuple[str, str],
-    play: Callable[[Sequence[Opening], int, int], list[MatchGame]],
+    play: "Callable[[Sequence[Opening], int, int], list[MatchGame]]",
     **plan: Unpack[MatchPlan],
 ) -> MatchResult:
     """A match whose games a function plays.
@@ -280,7 +278,7 @@ def derived_seed(seed: int, number: int) -> int:
 def play_from(
     game: Game,
     players: tuple[Player, Player],
-    openings: Sequence[Opening],
+    openings: "Sequence[Opening]",
     seed: int,
     progress: Callable[[int], None] | None,
     tablebase: Tablebase | None = None,

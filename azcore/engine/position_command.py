@@ -1,7 +1,5 @@
 """The game of `position` commands in UCI and USI, each continued from the previous one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -19,7 +17,7 @@ class GivenGame:
     line: Line
     forgotten: int = 0  # words before the beginning of `line` if its history was dropped
 
-    def cut(self, length: int) -> GivenGame:
+    def cut(self, length: int) -> "GivenGame":
         """A copy with the first `length` words, which must be at least `forgotten`."""
         line = self.line.copy()
         for _ in range(len(self.words) - length):

@@ -1,7 +1,5 @@
 """`azcore.search`: one search of one position, to inspect and to continue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -77,7 +75,7 @@ class Analysis:
 
     # -- continuing -----------------------------------------------------------------------------
 
-    def run(self, simulations: int) -> Analysis:
+    def run(self, simulations: int) -> "Analysis":
         """Continue with this many more simulations; returns itself.
 
         Ctrl-C stops and drops the tree, which may hold an incomplete simulation.

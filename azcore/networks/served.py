@@ -9,8 +9,6 @@ carries a few bytes for each batch, or the descriptor of a file in memory: of pa
 the space for observations and results.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import hashlib
@@ -102,7 +100,7 @@ class ServedEvaluator(Evaluator):
         weakref.finalize(self, _give_back, address, self._channel).atexit = False
         self._channel.ask(WEIGHTS + hashlib.sha256(packed).digest(), _file_of(packed))
 
-    def for_another_thread(self) -> ServedEvaluator:
+    def for_another_thread(self) -> "ServedEvaluator":
         return ServedEvaluator(self._address, self._packed, self._game)
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:

@@ -6,8 +6,6 @@ network.
 Letters: T plies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +33,7 @@ class Shown:
     data: dict[str, Any]  # plain values for the page's script
     film: Picture | None  # all its positions; None: the game has no boards, and `data` has texts
 
-    def because(self, why: str) -> Shown:
+    def because(self, why: str) -> "Shown":
         """The game with the reason for its choice."""
         return Shown({**self.data, "why": why}, self.film)
 

@@ -4,8 +4,6 @@ A record has visits but neither the priors nor the values of single moves. The s
 to the one that played recomputes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +31,7 @@ class Weights:
     step: int
 
     @staticmethod
-    def nearest(run: RunDirectory, version: int, last: int) -> Weights | None:
+    def nearest(run: RunDirectory, version: int, last: int) -> "Weights | None":
         """The checkpoint nearest to `version` steps, `last` being those of the last; None: none."""
         paths = run.step_checkpoints()
         if run.last_checkpoint.is_file():

@@ -5,8 +5,6 @@ a cluster. It depends only on itself and the weights sent with it, so a lost job
 elsewhere with the same result.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from abc import ABC, abstractmethod
@@ -28,7 +26,7 @@ class Job(ABC, Generic[Result]):
     """Work that can be pickled, with a result that can be pickled."""
 
     @abstractmethod
-    def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> Result:
+    def do(self, context: "JobContext", weights: Sequence[bytes], tell: Tell) -> Result:
         """Do the work, on any thread, with packed weights, see `Weights.packed`.
 
         `tell` raises `JobCancelledError` if nobody waits for the result.

@@ -10,8 +10,6 @@ workers on threads of this process, `RemotePool` in separate processes or in a c
 return the same games.
 """
 
-from __future__ import annotations
-
 import queue
 import time
 from abc import ABC, abstractmethod
@@ -32,7 +30,7 @@ class Amount(NamedTuple):
     games: int  # finished
     positions: int  # to learn from, in these games
 
-    def with_more(self, games: list[GameRecord]) -> Amount:
+    def with_more(self, games: list[GameRecord]) -> "Amount":
         """This amount with these games added."""
         positions = sum(record.num_samples for record in games)
         return Amount(self.games + len(games), self.positions + positions)

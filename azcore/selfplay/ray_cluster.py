@@ -5,8 +5,6 @@ listens on the loopback interface alone and requires a token that only this proc
 cluster know. Its files are in a private folder, which is deleted with it.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os
@@ -141,7 +139,7 @@ class HeadNode:
         self._is_left = threading.Event()
 
     @classmethod
-    def of(cls, ray: Any, address: str | None) -> HeadNode:
+    def of(cls, ray: Any, address: str | None) -> "HeadNode":
         """The head of Ray's connection, with half of Ray's own patience."""
         name, seconds = OF_RAY
         patience = float(os.environ.get(name, seconds)) / 2

@@ -1,7 +1,5 @@
 """Reviews a whole game: searches each position, and finds the mistakes."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +19,7 @@ MISTAKE = 0.1  # of the winning chance: a move that loses more is a mistake
 class Judged:
     """A review's search has ended; no page can send this."""
 
-    review: Review
+    review: "Review"
     turn: int
     thought: Thought
 

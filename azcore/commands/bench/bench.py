@@ -4,8 +4,6 @@ Figures to compare are measured alternately within one run and reported as media
 are shared and their speed drifts.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -129,7 +127,7 @@ class Progress:
         self._console = Console(stderr=True, highlight=False)
         self._status = Status("", console=self._console)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> "Progress":
         if self._console.is_terminal:
             self._status.start()
         return self
