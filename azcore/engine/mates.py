@@ -98,8 +98,7 @@ class _Search:
     def _search(self, state: Any, key: Hashable, left: int, most_phi: int, most_delta: int) -> None:
         """Search a position that is not over until its numbers reach one of the limits.
 
-        Args:
-            left: plies within which the attacker must have won, 1 or more.
+        The attacker must have won within `left` plies, 1 or more.
         """
         children = self._expand(state, key)
         while True:
