@@ -29,10 +29,8 @@ from azcore.storage.run_directory import RunDirectory, unused
 class DivergenceGuard(Callback):
     """Ends a run whose loss or weights are not finite, before it uses or saves them.
 
-    The loop calls it when a generation ends, so it never waits for a GPU before then.
-
-    Args:
-        run: its last checkpoint appears in the error.
+    The loop calls it when a generation ends, so it never waits for a GPU before then. The error
+    names the run's last checkpoint.
     """
 
     def __init__(self, run: RunDirectory) -> None:

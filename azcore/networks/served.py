@@ -185,10 +185,8 @@ class _Slot:
 class EvaluationServer:
     """Evaluates for clients, each on its own thread.
 
-    New weights replace unused ones, in an evaluator that keeps its graphs.
-
-    Args:
-        make: makes an evaluator from packed weights; all networks have one shape.
+    New weights, of a network of the same shape, replace unused ones in an evaluator that keeps its
+    graphs.
     """
 
     def __init__(self, make: MakeEvaluator, game: Game) -> None:

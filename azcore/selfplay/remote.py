@@ -63,11 +63,7 @@ def members_in(
 
 
 class RemotePool(WorkerPool):
-    """Remote workers; unless it is closed, they run until this process ends.
-
-    Args:
-        launcher: starts the members; closed with the pool.
-    """
+    """Remote workers; they run until this process ends, or it closes, and its launcher with it."""
 
     def __init__(
         self,

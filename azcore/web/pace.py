@@ -10,15 +10,11 @@ LOOK_AGAIN = 3.0  # seconds between two checks whether a run is active
 
 
 class Pace:
-    """Keeps this process's processor time within a share while a run is active.
+    """Keeps this process's processor time within a share, at most 1, while a run is active.
 
     A bucket of processor time fills at `share` times the number of cores, and the process's work
     drains it. While it is empty, `wait` pauses. Priorities cannot cap this: they weigh thread
     against thread, and visitors are many threads.
-
-    Args of the constructor:
-        share: above 0, at most 1.
-        is_active: whether a run is active here.
     """
 
     def __init__(self, share: float, cores: int, is_active: Callable[[], bool]) -> None:

@@ -18,8 +18,8 @@ from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks import build_network
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
+from azcore.selfplay.pool import evaluations_per_s
 from azcore.selfplay.sizes import with_workers
-from azcore.selfplay.speed import evaluations_per_s
 
 SLICE = 0.5  # seconds of one of many alternating measurements
 
