@@ -1,7 +1,5 @@
 """Bit operations on bitboards, for use in rules: Python's integers have them, numba's do not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba import types

@@ -4,8 +4,6 @@ A purpose, the run's seed, an index (of a game, a batch or a match) and a ply id
 Equal ones give equal numbers in any process at any time; different ones are independent.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Any
 

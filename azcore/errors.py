@@ -5,8 +5,6 @@ and the value wanted. The command line prints that sentence and exits with statu
 exception is a bug in the program and keeps its traceback.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

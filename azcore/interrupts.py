@@ -7,8 +7,6 @@ rules and kernels run without the GIL, and plain Python lets other threads run. 
 that holds the GIL stops this thread too; then SIGQUIT still works.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os

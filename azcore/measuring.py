@@ -1,7 +1,5 @@
 """Measures speeds on a machine that may run other programs."""
 
-from __future__ import annotations
-
 import math
 import os
 import statistics

@@ -4,8 +4,6 @@ azcore finds its own games, networks and evaluators the same way. It imports a p
 setting names something in it. A setting can name only installed things.
 """
 
-from __future__ import annotations
-
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path

@@ -5,8 +5,6 @@ declares its settings as a frozen dataclass without defaults, which `build` fill
 reports a missing, unknown or ill-typed key in one sentence before any work starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from difflib import get_close_matches

@@ -21,7 +21,7 @@ from azcore.assembly.parts import RunSettings, settings_from
 from azcore.assembly.selfplay import NetworkWeights
 from azcore.library.settings import compose
 from azcore.networks import build_network
-from azcore.selfplay.speed import evaluations_per_s
+from azcore.selfplay.pool import evaluations_per_s
 
 WARM_UP = 3.0  # seconds in which torch captures CUDA graphs and games get out of step
 

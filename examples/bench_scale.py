@@ -44,10 +44,9 @@ from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.jobs import JobContext
 from azcore.selfplay.member import Recipe, SelfPlayMember
-from azcore.selfplay.pool import Weights, WorkerPool
+from azcore.selfplay.pool import Weights, WorkerPool, evaluations_per_s
 from azcore.selfplay.ray_actors import RayLauncher
 from azcore.selfplay.remote import RemotePool
-from azcore.selfplay.speed import evaluations_per_s
 from azcore.storage.run_directory import RunDirectory
 
 INLINE, PROCESS, RAY = (

@@ -4,8 +4,6 @@ A package adds another by an entry point of group `azcore.algorithms`: a subclas
 of one of azcore's algorithms.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass

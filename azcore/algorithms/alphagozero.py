@@ -14,8 +14,6 @@ for this one: resignation (`azcore.selfplay.resignation`), and a random symmetry
 (`azcore.search.evaluators`) and for each training position (`azcore.storage.replay`).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -110,11 +108,7 @@ class AlphaGoZero(Algorithm):
             self._begin(module, moment, waits=is_last or not self._settings.overlaps)
 
     def _begin(self, pl_module: LearnerModule, moment: Moment, *, waits: bool) -> None:
-        """Start the candidate's match: most visits, no noise (Methods "Evaluator").
-
-        Args:
-            waits: play it on this thread, with progress on the terminal, and use its result.
-        """
+        """Start the match: most visits, no noise (Methods "Evaluator"); `waits`: play it here."""
         settings, gate, simulations = self._settings, self._settings.gate, self._num_simulations
         first, second = (
             trained(settings, network, at, f"{kind}-{at}", simulations)

@@ -8,8 +8,6 @@
 `loop.py` has the loop.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from torch import nn

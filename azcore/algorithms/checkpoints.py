@@ -7,8 +7,6 @@ step-N.ckpt  rated weights. Whole at first, so that a run can return there; with
 Only finite values are saved, so a run can continue from each checkpoint.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -31,10 +29,8 @@ from azcore.storage.run_directory import RunDirectory, unused
 class DivergenceGuard(Callback):
     """Ends a run whose loss or weights are not finite, before it uses or saves them.
 
-    The loop calls it when a generation ends, so it never waits for a GPU before then.
-
-    Args:
-        run: its last checkpoint appears in the error.
+    The loop calls it when a generation ends, so it never waits for a GPU before then. The error
+    names the run's last checkpoint.
     """
 
     def __init__(self, run: RunDirectory) -> None:
@@ -82,11 +78,7 @@ def _is_finite(tensors: Mapping[str, Any]) -> bool:
 
 
 class SafeCheckpointIO(TorchCheckpointIO):
-    """Lightning's checkpoint files through azcore's functions: whole, checked, never executed.
-
-    Args:
-        team: the ranks, to which this one sends what it reads.
-    """
+    """Lightning's checkpoint files: whole, checked, never executed; the team gets what it reads."""
 
     def __init__(self, team: Team) -> None:
         self._team = team
@@ -105,22 +97,14 @@ class SafeCheckpointIO(TorchCheckpointIO):
 
 
 class Checkpoints:
-    """Saves checkpoints and thins out old ones.
-
-    Args:
-        team: the ranks, which wait here while this one saves.
-    """
+    """Saves checkpoints and thins out old ones, while the other ranks of the team wait."""
 
     def __init__(self, run: RunDirectory, team: Team) -> None:
         self._run, self._team = run, team
         self.require_in_place = run.require_in_place
 
     def save(self, trainer: Trainer, rated_step: int | None) -> None:
-        """Save the run.
-
-        Args:
-            rated_step: the optimizer steps of the weights that were rated last.
-        """
+        """Save the run; `rated_step`: optimizer steps of the weights that were rated last."""
         run = self._run
         if self._team.is_many:
             self._team.meet()

@@ -12,8 +12,6 @@ The checkpoint counts the missing part, and a resumed run makes up for it. Witho
 depends on the clock.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable
@@ -74,11 +72,7 @@ class RunClock(Callback):
         return self._playing / max(1, self._games)
 
     def must_learn(self, share: float) -> bool:
-        """Whether self-play must end now to leave time for what follows.
-
-        Args:
-            share: the share of a generation's games that have ended, and so of its steps.
-        """
+        """Whether self-play must end in time for what follows, after this share of its games."""
         if self.max_seconds is None or not self.cuts:
             return False
         whole = UNKNOWN * self.max_seconds

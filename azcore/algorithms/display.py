@@ -3,8 +3,6 @@
 `log=` chooses the class: `normal` TrainingDisplay, `quiet` QuietDisplay, `json` JsonDisplay.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import threading
@@ -51,7 +49,7 @@ class TrainingDisplay:
         self._began: tuple[float, int] | None = None  # seconds and step of the first line
         self._spoke = time.monotonic()
 
-    def __enter__(self) -> TrainingDisplay:
+    def __enter__(self) -> "TrainingDisplay":
         self._bar.start()
         return self
 
@@ -92,12 +90,7 @@ class TrainingDisplay:
                     self._task = None
 
     def show(self, description: str, done: float, total: float | None, unit: str) -> None:
-        """Update the progress bar; without one, print a line after a silence.
-
-        Args:
-            total: the whole amount; None: unknown.
-            unit: the unit of both amounts.
-        """
+        """Update the bar; without one, print a line after a silence. `total` None: unknown."""
         words = amount(done, total, unit)
         seconds = self.left()
         left = "" if seconds is None else f"left {timedelta(seconds=round(seconds))}"
@@ -138,11 +131,7 @@ class TrainingDisplay:
         self._say_fitted(parts)
 
     def left_by(self, row: dict[str, float]) -> float | None:
-        """Seconds until the last step or the limit, whichever is earlier; None: unknown.
-
-        Args:
-            row: the row of metrics.csv, of the generation that has ended.
-        """
+        """Seconds to the last step or the limit, by a row of metrics.csv; None: unknown."""
         seconds, step = row["seconds"], int(row["step"])
         if self._began is None:
             self._began = (0.0, 0) if row["generation"] == 0 else (seconds, step)
@@ -228,15 +217,11 @@ class Heartbeat:
     """Reports games in progress when none has ended for long.
 
     Without it a game that never ends, or whose `max_game_length` is far too high, trains silently.
-
-    Args:
-        what: the activity, such as self-play.
-        longest: returns the plies of the longest game in play.
     """
 
-    what: str
+    what: str  # the activity, such as self-play
     say: Callable[[str], None]
-    longest: Callable[[], int]
+    longest: Callable[[], int]  # returns the plies of the longest game in play
     max_game_length: int
     _made: float | None = field(default=None, init=False)  # None: nothing played yet
     _since: float = field(default=0.0, init=False)  # of time.monotonic(), when a game ended
@@ -263,12 +248,7 @@ def amount(done: float, total: float | None, unit: str) -> str:
 
 
 def fitted(parts: list[str], width: int | None) -> str:
-    """Join parts into lines that fit a terminal's width.
-
-    Args:
-        parts: kept whole.
-        width: the width in characters; None: all on one line, for programs that read it.
-    """
+    """Join parts, each kept whole, into lines of at most `width` characters; None: into one."""
     lines: list[str] = []
     for part in parts:
         if lines and (width is None or len(lines[-1]) + 2 + len(part) <= width):

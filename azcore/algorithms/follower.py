@@ -4,8 +4,6 @@ Rank 0 sends them settings, games and checkpoints. Their Trainer is that of rank
 everything that writes, measures or plays.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -157,11 +155,7 @@ def follow_here(place: Place, device_type: str) -> int:
 
 
 def serve(descriptor: int) -> None:
-    """The main function of a process that `ranks.py` started.
-
-    Args:
-        descriptor: the descriptor of the connection to its parent process.
-    """
+    """The main function of a process of `ranks.py`; `descriptor` connects it to its parent."""
     connection = Connection(descriptor)
     with contextlib.suppress(EOFError, OSError):  # the parent process has ended
         place, device_type = connection.recv()

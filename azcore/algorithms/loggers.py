@@ -11,8 +11,6 @@ logger by an entry point of group `azcore.loggers`: a function that takes the ru
 returns a logger of Lightning.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -6,8 +6,6 @@ before the optimizer steps and continues it after them. `alphazero.py`, `alphago
 settings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 

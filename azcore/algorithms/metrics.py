@@ -1,7 +1,5 @@
 """Writes one row of metrics.csv per generation, and the curves of TensorBoard."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
@@ -115,12 +113,9 @@ class Hyperparameters(Callback):
 
 
 class GenerationMetrics(Callback):
-    """Writes a row of metrics.csv at the end of each generation and sends it to the loggers.
+    """Writes a row of metrics.csv, with the algorithm's own columns, at the end of each generation.
 
-    Args:
-        run: the directory of metrics.csv and members.csv.
-        algorithm: adds its own columns.
-        terminal: prints a line per generation, and warnings.
+    It sends the row to the loggers, and prints a line and warnings on the terminal.
     """
 
     def __init__(

@@ -3,8 +3,6 @@
 A run saves their names. Without them a resumed run would differ, so azcore refuses that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ Both create a new run in its own directory and leave the other run unchanged. Th
 and each of its checkpoints name its origin.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,11 +37,7 @@ INIT, FORK = "init", "fork"
 
 
 def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's record of its origin, in plain values.
-
-    Args:
-        how: `INIT` or `FORK`.
-    """
+    """A run's record of its origin, in plain values; `how` is `INIT` or `FORK`."""
     return {
         "how": how,
         "checkpoint": str(path.resolve()),

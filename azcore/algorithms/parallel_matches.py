@@ -3,8 +3,6 @@
 A checkpoint stores the moment of their weights, so that a resumed run can restart them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -48,11 +46,7 @@ class ParallelMatches(Generic[Result]):
         return self._begun is not None and self._begun.done()
 
     def begin(self, moment: Moment, work: Callable[[], Result], *, waits: bool) -> None:
-        """Start matches.
-
-        Args:
-            waits: play them on this thread before returning; raises an error at once.
-        """
+        """Start matches; with `waits`, play them here before returning, and raise their errors."""
         self.moment = moment
         if not waits:
             self._begun = self._thread.submit(work)

@@ -1,7 +1,5 @@
 """The place of a process among the ranks of a learner: its rank, node and address."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 

@@ -9,8 +9,6 @@ Rank 0 is the run. The others have no run directory, terminal or self-play: see 
 If a rank is lost, the run ends with a one-sentence error, and the end of the run ends all ranks.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
@@ -194,11 +192,7 @@ def is_of_connection(error: BaseException) -> bool:
 
 
 class _Child:
-    """A rank that this process started, and the thread that waits for its end.
-
-    Args:
-        has_lost: called on that thread if the rank ends too early.
-    """
+    """A rank started here, and a thread that calls `has_lost` if the rank ends too early."""
 
     def __init__(
         self, place: Place, device_type: str, has_lost: Callable[[AzcoreError], None]

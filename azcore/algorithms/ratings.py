@@ -12,8 +12,6 @@ As in any rating list, pairs of games count, and pairs that repeat each other co
 mover's advantage is estimated along with the ratings: see `azcore.arena.elo`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from contextlib import suppress
@@ -235,12 +233,7 @@ class ArenaRating(Callback):
         waits: bool,
         games: int | None = None,
     ) -> None:
-        """Start the matches of a player's rating.
-
-        Args:
-            waits: play them on this thread, with progress on the terminal, and use the result.
-            games: the games per match; None: as in the settings.
-        """
+        """Start the matches of a player's rating; `waits`: play them here and use the result."""
         opponents = self._opponents()
         self.rated_step = moment.step
         each = self._settings.arena.games if games is None else games

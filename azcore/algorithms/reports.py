@@ -1,7 +1,5 @@
 """Writes the report of a run while it trains."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ A resumed run keeps its values; a new one measures what its settings leave open.
 reuses the values of the first run with its network and board, so that all train alike.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

@@ -9,8 +9,6 @@ The paper compared AlphaGo Zero with the same network trained this way, which pr
 better and played worse. `loop.py` has the loop; `azcore.learner.imported_games` divides the games.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from lightning.pytorch import Trainer

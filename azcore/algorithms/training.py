@@ -3,8 +3,6 @@
 Callbacks, loggers, precision and devices work as usual in Lightning.
 """
 
-from __future__ import annotations
-
 import copy
 import shutil
 import threading

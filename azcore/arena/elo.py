@@ -12,8 +12,6 @@ Letters: P players, K pairings, theta a rating on the natural scale, 400 / ln 10
 unit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -91,7 +89,7 @@ class PairScore:
         return " ".join(str(count) for row in self.joint for count in row)
 
     @classmethod
-    def from_text(cls, player: str, opponent: str, text: str) -> PairScore:
+    def from_text(cls, player: str, opponent: str, text: str) -> "PairScore":
         """Parse the text that `to_text` writes.
 
         Raises:
@@ -108,7 +106,7 @@ class PairScore:
         rows = [(counts[i], counts[i + 1], counts[i + 2]) for i in (0, 3, 6)]
         return cls(player=player, opponent=opponent, joint=(rows[0], rows[1], rows[2]))
 
-    def turned(self) -> PairScore:
+    def turned(self) -> "PairScore":
         """These results in the opponent's view."""
         j = self.joint
         rows = [(j[2][2 - b], j[1][2 - b], j[0][2 - b]) for b in range(3)]

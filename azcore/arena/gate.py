@@ -1,12 +1,10 @@
 """The gate of AlphaGo Zero: the score with which a candidate becomes the best player."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 
-from azcore.arena.match import MatchResult, require_pairs
-from azcore.arena.sprt import SprtSettings, Verdict
+from azcore.arena.match import MatchResult
+from azcore.arena.sprt import PAIRS, SprtSettings, Verdict
 from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, or_null
 
 
@@ -16,15 +14,11 @@ class GateSettings(Checked, group="gate"):
 
     enabled: bool
     every_generations: Annotated[int, ONE_OR_MORE]
-    games: int
+    games: Annotated[int, PAIRS]
     sprt: bool
     threshold: Annotated[float, (lambda share: 0 <= share < 1, "a share of 0 to 1")]
     num_simulations: Annotated[int | None, or_null(ONE_OR_MORE, "null for as many as in self-play")]
     opening_plies: Annotated[int, NOT_NEGATIVE]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_pairs(self.games, "gate.games")
 
 
 def decide(
@@ -32,11 +26,8 @@ def decide(
 ) -> tuple[bool, Verdict | None]:
     """Whether the candidate, the match's first player, becomes the best, and the test's verdict.
 
-    If the test is undecided at the end of the match, the threshold decides.
-
-    Args:
-        threshold: see `passes`.
-        sprt: the test that could stop the match; None: no test.
+    If the test is undecided at the end of the match, or there is none, the threshold decides, see
+    `passes`.
     """
     verdict = sprt.verdict(result.distinct.pentanomial) if sprt else None
     if verdict in (Verdict.BETTER, Verdict.NOT_BETTER):

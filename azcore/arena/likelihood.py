@@ -24,8 +24,6 @@ statistics for the strengths, so a draw would not count as half a win.
 Letters: P players, N rows of results, K pairings.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -8,8 +8,6 @@ Letters: G games of the match; rows 2i and 2i + 1 are a pair, and `first` has se
 one.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ import numpy as np
 
 from azcore.arena.elo import MatchScore, PairScore
 from azcore.arena.players import RESIGNATION, Decision, Forfeit, Player
-from azcore.arena.sprt import SprtSettings, Verdict
+from azcore.arena.sprt import PAIRS, SprtSettings, Verdict
 from azcore.errors import IllegalActionError
 from azcore.game import Book, Game, Tablebase, illegal_action_message
 from azcore.game.batch import make_batch
@@ -48,7 +46,7 @@ FORMATS = ("round_robin", "gauntlet")
 class ArenaSettings(Checked, group="arena"):
     """How to measure strength; the numbers and reasons are in `conf/arena`."""
 
-    games: int
+    games: Annotated[int, PAIRS]
     opening_plies: Annotated[int, NOT_NEGATIVE]
     starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: the initial position
     start_plies: tuple[int, ...]
@@ -64,7 +62,6 @@ class ArenaSettings(Checked, group="arena"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_pairs(self.games, "arena.games")
         require_plies(self.start_plies or (0,), "arena.start_plies")
 
 
@@ -243,7 +240,7 @@ def play_match(
 def match_of(
     game: Game,
     names: tuple[str, str],
-    play: Callable[[Sequence[Opening], int, int], list[MatchGame]],
+    play: "Callable[[Sequence[Opening], int, int], list[MatchGame]]",
     **plan: Unpack[MatchPlan],
 ) -> MatchResult:
     """A match whose games a function plays.
@@ -281,7 +278,7 @@ def derived_seed(seed: int, number: int) -> int:
 def play_from(
     game: Game,
     players: tuple[Player, Player],
-    openings: Sequence[Opening],
+    openings: "Sequence[Opening]",
     seed: int,
     progress: Callable[[int], None] | None,
     tablebase: Tablebase | None = None,
@@ -436,9 +433,5 @@ def require_pairs(num_games: int, where: str) -> None:
     Raises:
         SettingError: it is odd or below 2.
     """
-    require(
-        num_games >= 2 and num_games % 2 == 0,
-        where,
-        "an even number above 0, since games come in pairs with colours swapped",
-        num_games,
-    )
+    forms_pairs, wanted = PAIRS
+    require(forms_pairs(num_games), where, wanted, num_games)

@@ -12,8 +12,6 @@ Rows are the games of a match, 0 to G - 1. This module needs no torch: a network
 `Evaluator`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

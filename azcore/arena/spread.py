@@ -4,8 +4,6 @@ The number of parts is the run's number of workers, which a run keeps. So the pl
 does not change a match, except for the rounding of networks on another kind of machine.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
@@ -36,18 +34,12 @@ LOOK = 0.25  # seconds between two checks of how many games have ended
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """What to build a player from, wherever it plays.
-
-    Attributes:
-        search: how it searches, and with how many simulations; None: it plays any legal action.
-        weights: packed, see `Weights.packed`; None: no network, so all actions have equal priors.
-        version: optimizer steps behind the weights.
-    """
+    """What to build a player from, wherever it plays."""
 
     name: str
-    search: SearchSettings | None = None
-    weights: bytes | None = None
-    version: int = 0
+    search: SearchSettings | None = None  # None: it plays any legal action
+    weights: bytes | None = None  # see `Weights.packed`; None: no network, equal priors
+    version: int = 0  # optimizer steps behind the weights
 
 
 class SpreadMatch(NamedTuple):
@@ -67,13 +59,9 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MatchPart(Job[Played]):
-    """Two games from each of some openings.
+    """Two games from each of some openings."""
 
-    Args:
-        players: the first and the second, without weights.
-    """
-
-    players: tuple[Contender, Contender]
+    players: tuple[Contender, Contender]  # the first and the second, without weights
     openings: list[Start]
     seed: int
 

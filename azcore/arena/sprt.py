@@ -17,8 +17,6 @@ distribution with a given expectation" (Proposition 1.1), notes for Fishtest, de
 Testing only after every few games, as here, makes errors rarer, never more frequent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,11 +76,7 @@ class SprtSettings(Checked, group="sprt"):
         return (math.log(self.beta / (1.0 - self.alpha)), math.log((1.0 - self.beta) / self.alpha))
 
     def verdict(self, pentanomial: Sequence[int]) -> Verdict:
-        """The verdict on these pairs.
-
-        Args:
-            pentanomial: number of pairs with 0, 1/2, 1, 3/2 and 2 points.
-        """
+        """The verdict on the numbers of pairs with 0, 1/2, 1, 3/2 and 2 points."""
         low, high = self.bounds
         ratio = float(log_likelihood_ratio(pentanomial, self.elo0, self.elo1))
         if ratio >= high:

@@ -1,7 +1,5 @@
 """The players of a run's own matches, in the form that jobs carry."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,13 +17,7 @@ RANDOM = Contender(name="random")
 def trained(
     settings: RunSettings, network: nn.Module, version: int, name: str, num_simulations: int
 ) -> Contender:
-    """A player that searches with the current weights of a network.
-
-    Args:
-        network: the one in training; it may continue at once.
-        version: optimizer steps behind its weights.
-        num_simulations: per action.
-    """
+    """A player with a network's weights after `version` optimizer steps; training may continue."""
     return Contender(
         name=name,
         search=replace(settings.search, num_simulations=num_simulations),

@@ -17,8 +17,6 @@ A text is a kind and, after a colon, the argument of that kind; `KINDS` lists th
 that is neither a kind nor a program is a path.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress

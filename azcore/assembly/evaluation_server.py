@@ -1,7 +1,5 @@
 """Starts the processes that evaluate positions for self-play processes, one per GPU."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil
@@ -89,11 +87,7 @@ def servers_of(settings: RunSettings, members: int) -> list[ServerProcess]:
 
 
 def serve(descriptor: int) -> None:
-    """The main function of the process.
-
-    Args:
-        descriptor: the descriptor of its end of the socket pair, from which it reads its task.
-    """
+    """The main function of the process, which reads its task from the socket `descriptor`."""
     with open(os.dup(descriptor), "rb") as given:
         listener, settings = pickle.load(given)
     blank = build_network(settings.game, settings.network, settings.seed)

@@ -1,7 +1,5 @@
 """Launchers of the members of a run or of a tournament, by the group `backend`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from azcore.selfplay.backend import BackendSettings

@@ -4,8 +4,6 @@ Each group of `conf/` has one dataclass that defines the keys it must have. A co
 are those of the groups that it uses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -68,11 +66,7 @@ class EvaluationSettings:
         return _arrived, (type(self), {**values, **plain}, list(games))
 
     def evaluator(self, network: nn.Module, callers: int = 1) -> Evaluator:
-        """An evaluator with a network's current weights.
-
-        Args:
-            callers: number of threads that will evaluate at once.
-        """
+        """An evaluator with a network's current weights, for as many threads as `callers`."""
         if self.server is not None:
             return ServedEvaluator(self.server, packed(network), self.game)
         way = self.fastest_evaluator(network, callers).way

@@ -6,8 +6,6 @@ game. A folder NAME beside NAME.ckpt, written by `what=story`, is its story: the
 it, as a run directory. `pretrained/NAME@story` works wherever a run does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path

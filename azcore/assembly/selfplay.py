@@ -1,7 +1,5 @@
 """Builds the workers of self-play from settings, in this process or in others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -44,11 +42,7 @@ def device_of_member(device: torch.device, member: int) -> torch.device:
 
 
 def unpacker(settings: PlaySettings, blank: nn.Module) -> Callable[[bytes, int], Weights]:
-    """A function that makes weights from `NetworkWeights.packed` and a version.
-
-    Args:
-        blank: a network of its shape, whose copies get the weights.
-    """
+    """Makes weights from `NetworkWeights.packed` and a version, in copies of a blank network."""
 
     def unpack(weights: bytes, version: int) -> Weights:
         return NetworkWeights(settings, unpacked(weights, blank), version)
@@ -86,16 +80,10 @@ def make_actor(
 
 @dataclass(frozen=True)
 class RecipeOfRun(Recipe):
-    """Builds workers of a run.
+    """Builds workers of a run."""
 
-    Args:
-        settings: the run's settings, with a complete evaluator and self-play's sizes.
-        servers: addresses of processes that evaluate for the members, assigned round robin; empty:
-            each evaluates itself.
-    """
-
-    settings: RunSettings
-    servers: Sequence[str] = ()
+    settings: RunSettings  # with a complete evaluator and self-play's sizes
+    servers: Sequence[str] = ()  # evaluate for the members in turn; none: each does it itself
 
     def build(self, numbers: Sequence[int], process: int) -> SelfPlayMember:
         device = device_of_member(self.settings.device, process)

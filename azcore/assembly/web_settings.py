@@ -1,7 +1,5 @@
 """The settings of the page; the numbers and their reasons are in `conf/web`."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs command lines for a command, as a person would type them."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

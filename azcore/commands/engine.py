@@ -4,8 +4,6 @@ Standard output carries the protocol and nothing else. The engine answers the ha
 the network is still loading.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Self-play's probe runs before anything is learned, and the other runs may start 
 its rate remains: 0.28 and 0.34 in a lesson of two games on two cores that others also used.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence
@@ -26,18 +24,13 @@ PATIENCE = 20.0  # seconds until it names the runs that have not measured their 
 
 @dataclass
 class Forecast:
-    """Prints what each run can do, and refuses a time that is too short.
-
-    Args:
-        overhead: seconds that a run takes to start and end.
-        least: steps that each must be able to make; None: any number.
-    """
+    """Prints what each run can do, and refuses a time that is too short."""
 
     folder: Path
     names: Sequence[str]
     minutes: float
-    overhead: float
-    least: int | None
+    overhead: float  # seconds that a run takes to start and end
+    least: int | None  # steps that each must be able to make; None: any number
     _share: float = field(init=False)  # of the probe's rate, for one run
     _began: float = field(default_factory=time.monotonic, init=False)
     _wanted: tuple[float, str, int] = field(default=(0.0, "", 0), init=False)  # minutes, run, steps

@@ -7,8 +7,6 @@ It reads, replays and writes each game before the next, so memory does not grow 
 It skips unusable games and counts them by reason.
 """
 
-from __future__ import annotations
-
 import glob
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """`command=info`: describes a checkpoint, its origin and its strength."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

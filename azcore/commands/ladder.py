@@ -5,8 +5,6 @@ would type. It skips finished work, so a long climb can be stopped and resumed. 
 trains small games at once within minutes while a class watches.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex
@@ -77,14 +75,11 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What to train, and how to measure it.
-
-    Args:
-        prepare: command lines by name, run in this order before training. Each writes to its own
-            place, which later lines refer to by the name in capitals.
-    """
+    """What to train, and how to measure it."""
 
     goal: str
+    # Command lines by name, run in this order before training. Each writes to its own place, which
+    # later lines refer to by the name in capitals.
     prepare: Mapping[str, tuple[str, ...]]
     train: tuple[str, ...]
     measures: tuple[Measure, ...]
@@ -200,15 +195,11 @@ def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:
 
 @dataclass
 class Climb:
-    """A climb: its recipes, and the work already done.
-
-    Args:
-        runs: the names of the runs on the page side by side.
-    """
+    """A climb: its recipes, and the work already done."""
 
     folder: Path
     seed: int
-    runs: list[str]
+    runs: list[str]  # the names of the runs on the page side by side
     places: dict[str, Path] = field(default_factory=dict)  # by name in capitals
 
     def train_at_once(
@@ -298,11 +289,7 @@ class Climb:
         return True
 
     def write_page(self, seconds: float = probes.BRIEFLY) -> Path | None:
-        """Write the side-by-side page of the runs; None: too few or too many.
-
-        Args:
-            seconds: as for `probes.update`.
-        """
+        """Write the side-by-side page, see `probes.update`; None: too few or too many runs."""
         runs = [(name, RunDirectory(self.folder / name)) for name in self.runs]
         begun = [(name, run) for name, run in runs if run.metrics.is_file()]
         if not FEWEST <= len(begun) <= MOST:

@@ -4,8 +4,6 @@ The game draws the board. A person types a move in the game's notation or one of
 `help` lists. The input can also come from a file or another program.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable, Mapping
@@ -22,7 +20,7 @@ from azcore.engine.settings import engine_settings, thinking_search
 from azcore.engine.thinker import Thinker
 from azcore.engine.thought import Limits, Line, Thought, Variation
 from azcore.errors import AzcoreError, GameError, GameFileError
-from azcore.game import Game, Transcript
+from azcore.game import Game, Transcript, texts_along
 from azcore.settings import ONE_OR_MORE, POSITIVE, Checked, build_group, or_null, require
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.transcripts import format_named, format_of_path, formats_of, write_transcript
@@ -250,15 +248,7 @@ class Session:
         return f"Game over: {result}.{you}"
 
     def _text_of_line(self, actions: list[int]) -> str:
-        return " ".join(self._texts_of_line(actions, self._game.action_to_text))
-
-    def _texts_of_line(self, actions: list[int], text: Callable[[Any, int], str]) -> list[str]:
-        """An expected line as text, in either notation."""
-        texts, state = [], self._line.state
-        for action in actions[:PLIES]:
-            texts.append(text(state, action))
-            state = self._game.step(state, action)
-        return texts
+        return " ".join(texts_along(self._game, self._line.state, actions[:PLIES]))
 
     # -- thinking -------------------------------------------------------------------------------
 
@@ -295,7 +285,7 @@ class Session:
                     for v in thought.variations[:TOP]
                     if v.visits
                 ),
-                line=tuple(self._texts_of_line(best.actions, self._game.action_to_notation)),
+                line=tuple(texts_along(self._game, state, best.actions[:PLIES], notation=True)),
             )
         )
 

@@ -4,15 +4,11 @@ Silver 2017, figure 3, compares networks by two measures: how often the likelies
 expert's move, and the squared error of the value, of which the paper plots a quarter.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
-
-from rich.table import Table
 
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, EvaluationSettings, settings_from
-from azcore.commands.console import table_console
+from azcore.commands.console import plain_table, table_console
 from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.learner.imported_games import Prediction, predict, read_games, supervised_settings
@@ -31,10 +27,8 @@ def predict_games(config: Config) -> int:
     evaluator = settings.evaluator(network)
     games = read_games(supervised, settings.game)
     console = table_console()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("games", no_wrap=True)
-    for column in ("number", "positions", "predicted", "policy loss", "value loss", "/ 4"):
-        table.add_column(column, justify="right", no_wrap=True)
+    numbers = ("number", "positions", "predicted", "policy loss", "value loss", "/ 4")
+    table = plain_table("games", numbers=numbers)
     found = {}
     for part, name, records in (
         ("held_out", f"held out, {supervised.held_out:.3g} of all", games.held_out),

@@ -1,7 +1,5 @@
 """`command=puzzles`: measures how many positions of a file each player solves, with an interval."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +8,6 @@ from typing import Annotated
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from azcore import interrupts
 from azcore.arena.elo import score_interval
@@ -20,7 +17,7 @@ from azcore.assembly.entrants import players_named
 from azcore.assembly.parts import Config, MatchSettings, settings_from
 from azcore.chance import Purpose, generator
 from azcore.commands.arena.tournament import wanted_players
-from azcore.commands.console import table_console
+from azcore.commands.console import plain_table, table_console
 from azcore.commands.result import write_result
 from azcore.errors import GameFileError, SettingError, os_errors_as
 from azcore.game import Game
@@ -67,10 +64,7 @@ def puzzles(config: Config) -> int:
         raise SettingError(f"out={out} already exists; choose another file")
     console = table_console()
     rows: list[tuple[str, int, int, float, float]] = []
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("player", no_wrap=True)
-    for column in ("solved", "of", "share", "95 % interval"):
-        table.add_column(column, justify="right", no_wrap=True)
+    table = plain_table("player", numbers=("solved", "of", "share", "95 % interval"))
     wrong: list[tuple[Puzzle, int]] = []
     played = ""
     try:

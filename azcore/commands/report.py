@@ -1,7 +1,5 @@
 """`command=report`: the page of a run, or of two to four runs side by side, finished or running."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from azcore.assembly.parts import Config

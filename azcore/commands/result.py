@@ -1,7 +1,5 @@
 """`result=FILE.json`: the result of a command, for scripts."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

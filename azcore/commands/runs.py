@@ -1,7 +1,5 @@
 """`command=runs`: the runs of a folder, sorted and filtered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """How a training starts: fresh, from a checkpoint, with given weights, or as a fork."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field

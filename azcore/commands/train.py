@@ -3,8 +3,6 @@
 The loop itself is in `azcore.algorithms.loop`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """`command=web`: a web page for play and analysis, also next to a training run."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import multiprocessing
@@ -62,11 +60,7 @@ def serve_page(config: Mapping[str, Any]) -> int:
 
 
 class PageBeside:
-    """A run's page, in a separate process.
-
-    Args of the constructor:
-        is_over: set when the run has ended.
-    """
+    """A run's page, in a separate process; `is_over` is set when the run has ended."""
 
     def __init__(self, process: BaseProcess, is_over: Event, address: str) -> None:
         self._process, self._is_over, self._address = process, is_over, address
@@ -94,11 +88,7 @@ class PageBeside:
 def page_beside(
     config: Mapping[str, Any], run: Path, say: Callable[[str], None]
 ) -> Iterator[PageBeside]:
-    """Serve the page in a separate process during the `with` block.
-
-    Args:
-        run: the folder of the current run; the page also has the runs next to it.
-    """
+    """Serve the page of a run, and of those next to it, in a process during the `with` block."""
     settings = _settings(config)
     runs = Path(settings.runs)
     if runs.resolve() not in run.resolve().parents:

@@ -1,7 +1,5 @@
 """Answers of KataGo's JSON analysis protocol: the result of a search of one position."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ KataGo's (its docs/Analysis_Engine.md), so that its clients understand them. Eve
 on the game comes from its contract: settings, named rules, texts of actions, SGF for stones set up.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -32,12 +30,7 @@ RULED_MOVES_WANTED = "Must be a list of dicts with subfields 'player', 'moves', 
 
 
 class QueryError(Exception):
-    """An error in a query.
-
-    Args:
-        message: the message, in KataGo's wording if it has one.
-        name: the name of the field at fault.
-    """
+    """An error in a query, if possible in KataGo's words, and the name of the field at fault."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)

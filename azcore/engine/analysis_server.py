@@ -5,8 +5,6 @@ among equals, the earliest. At the end of the input it still answers all waiting
 KataGo.
 """
 
-from __future__ import annotations
-
 import heapq
 import json
 import sys
@@ -36,7 +34,7 @@ class _Position:
         self.place = (-query.priorities[turn], number)
         self.is_terminated = False
 
-    def __lt__(self, other: _Position) -> bool:
+    def __lt__(self, other: "_Position") -> bool:
         return self.place < other.place
 
 

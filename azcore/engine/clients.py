@@ -4,8 +4,6 @@ A client keeps one program running and asks it for moves in any game. It sends t
 time, or only the changes where the protocol allows that.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The arguments of the `go` command in UCI and USI."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -42,11 +40,7 @@ class GoCommand:
         )
 
     def legal_actions(self, game: Game, state: Any, note: Callable[[str], None]) -> tuple[int, ...]:
-        """The actions of `searchmoves` that are legal in a state.
-
-        Args:
-            note: called with a sentence for each of the others.
-        """
+        """The actions of `searchmoves` that are legal in a state; notes the others."""
         actions = set()
         for text in self.actions:
             try:
@@ -57,12 +51,7 @@ class GoCommand:
 
 
 def read_go(words: list[str], keywords: tuple[str, ...], note: Callable[[str], None]) -> GoCommand:
-    """Parse the words after `go`, skipping invalid ones.
-
-    Args:
-        keywords: the keywords of this protocol that take a number.
-        note: called with a sentence for each invalid number.
-    """
+    """Parse the words after `go`; skips invalid ones, and notes invalid numbers of `keywords`."""
     go = GoCommand()
     all_keywords = {*keywords, *FLAGS, "searchmoves"}
     i = 0

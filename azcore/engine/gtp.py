@@ -8,15 +8,13 @@ Seats are `b` and `w`, or the game's own names for them; moves are the game's ow
 moves twice in a row and the game has a `pass`, the server inserts a pass for the other seat.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import traceback
 from collections.abc import Callable
 
+from azcore.engine.clock import SeatClock, TimeSettings
 from azcore.engine.gtp_analysis import MANY, UNKNOWN, Question, analysis, considered
-from azcore.engine.gtp_clock import SeatClock, TimeSettings
 from azcore.engine.gtp_game import PASS, GtpGame
 from azcore.engine.gtp_words import Refusal, number, split, whole
 from azcore.engine.lines import LONGEST_LINE, Writer

@@ -1,7 +1,5 @@
 """Analysis with the arguments and in the output formats of Leela Zero and KataGo."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

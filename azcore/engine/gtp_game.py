@@ -1,7 +1,5 @@
 """The game that GTP commands set up, play and undo, for any game; no search and no clocks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -46,11 +44,7 @@ TROMP_TAYLOR = {
 
 
 class GtpGame:
-    """The game so far, and the commands that change or describe it.
-
-    Args:
-        engine: holds the game; commands may change the game's settings.
-    """
+    """The game so far, and the commands that describe or change it, or the engine's game."""
 
     def __init__(self, engine: Engine, on_clear: Callable[[], None]) -> None:
         self._engine, self._on_clear = engine, on_clear

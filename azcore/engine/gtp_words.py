@@ -1,7 +1,5 @@
 """Parses the words of a GTP command, and refuses invalid ones."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

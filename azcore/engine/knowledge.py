@@ -3,8 +3,6 @@
 The tablebase comes first, since it is exact.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

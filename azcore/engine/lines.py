@@ -1,7 +1,5 @@
 """Reads and writes lines, whatever the input: the basis of all protocols."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -11,8 +11,6 @@ Letters of df-pn, for a node with its player's view: phi, how many positions mus
 for this player to succeed; delta, the same for the other one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -100,8 +98,7 @@ class _Search:
     def _search(self, state: Any, key: Hashable, left: int, most_phi: int, most_delta: int) -> None:
         """Search a position that is not over until its numbers reach one of the limits.
 
-        Args:
-            left: plies within which the attacker must have won, 1 or more.
+        The attacker must have won within `left` plies, 1 or more.
         """
         children = self._expand(state, key)
         while True:

@@ -1,7 +1,5 @@
 """The options of UCI and USI: how one is declared and set."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Another program as a player in matches, with several copies running in parallel."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The game of `position` commands in UCI and USI, each continued from the previous one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -19,7 +17,7 @@ class GivenGame:
     line: Line
     forgotten: int = 0  # words before the beginning of `line` if its history was dropped
 
-    def cut(self, length: int) -> GivenGame:
+    def cut(self, length: int) -> "GivenGame":
         """A copy with the first `length` words, which must be at least `forgotten`."""
         line = self.line.copy()
         for _ in range(len(self.words) - length):
@@ -47,14 +45,10 @@ def read_position(words: list[str], position_word: str) -> tuple[str | None, lis
 
 @dataclass(frozen=True)
 class Follower:
-    """Plays the games of `position` commands, even beyond the point where our rules end them.
-
-    Args:
-        without_counters: returns a position's text without its move counters; None if it has none.
-    """
+    """Plays the games of `position` commands, even beyond the point where our rules end them."""
 
     game: Game
-    without_counters: Callable[[str], str | None]
+    without_counters: Callable[[str], str | None]  # a position's text; None if it has none
     note: Callable[[str], None]
 
     def begin(self, start: str | None) -> GivenGame:

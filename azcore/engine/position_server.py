@@ -15,8 +15,6 @@ The server then continues from the same position without its history, and only a
 legal actions ends the game.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -84,11 +82,7 @@ class PositionServer(Server):
 
     @abstractmethod
     def _chances(self, value: float, root: Prediction | None) -> str:
-        """The text after the score in an analysis line, with a leading space; may be empty.
-
-        Args:
-            root: the prediction for the root, None unless `_shows_prediction`.
-        """
+        """What follows the score, or empty; `root` is None unless `_shows_prediction`."""
 
     # -- lines ----------------------------------------------------------------------------------
 

@@ -1,7 +1,5 @@
 """Another program that communicates in lines; no call waits forever, whatever the program does."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import queue

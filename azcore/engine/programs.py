@@ -9,8 +9,6 @@ uci nodes=200 my-engine --threads 1   limits and options come before the command
 program reports.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """How UCI and USI show the value of a position."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

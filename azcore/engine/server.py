@@ -1,7 +1,5 @@
 """The engine behind a protocol, which loads in the background, and the base of all servers."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from abc import ABC, abstractmethod

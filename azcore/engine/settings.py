@@ -1,7 +1,5 @@
 """The settings of the engine, the group `engine`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -8,8 +8,6 @@ The search runs on its own thread. Call all methods except `interrupt` from one 
 which reads the commands. Reports and the final thought come from the search thread.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

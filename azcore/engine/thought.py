@@ -1,7 +1,5 @@
 """The line of a game, the limits of a search, and its results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -55,13 +53,13 @@ class Line:
         self.actions.pop()
         self.states.pop()
 
-    def end(self) -> Line:
+    def end(self) -> "Line":
         """A copy with only the last state, which cannot be undone."""
         line = self.copy()
         line.states = line.states[-1:]
         return line
 
-    def copy(self) -> Line:
+    def copy(self) -> "Line":
         line = object.__new__(Line)
         line.game, line.start_text = self.game, self.start_text
         line.states, line.actions = list(self.states), list(self.actions)

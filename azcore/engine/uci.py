@@ -3,8 +3,6 @@
 `position_server.py` has the part shared with USI and describes how errors are reported.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

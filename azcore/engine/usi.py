@@ -5,8 +5,6 @@ USI has byoyomi, resignation, the declared win of an entering king, and mate pro
 in which every move of the attacker must give check.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import final

@@ -1,7 +1,5 @@
 """Compiled code of batches: calls a rule, plays moves and replays paths for many states at once."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

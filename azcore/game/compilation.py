@@ -17,8 +17,6 @@ write to it. If code cannot be loaded or saved, azcore compiles it anyway, and a
 folder.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import multiprocessing

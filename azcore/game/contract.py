@@ -12,8 +12,6 @@ game: the folder `games` holds examples of both kinds, and docs/new-game.md expl
 one.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -430,13 +428,16 @@ def lead(own: float, other: float) -> float:
     return (own - other) / (own + other) if own + other > 0 else 0.0
 
 
-def texts_along(game: Game, state: Any, actions: Sequence[int]) -> list[str]:
-    """The texts of actions played in sequence from a state."""
+def texts_along(
+    game: Game, state: Any, actions: Sequence[int], *, notation: bool = False
+) -> list[str]:
+    """The texts of actions played in sequence from a state, or their notations."""
+    write = game.action_to_notation if notation else game.action_to_text
     texts: list[str] = []
     for ply, action in enumerate(actions):
         if ply > 0:
             state = game.step(state, actions[ply - 1])
-        texts.append(game.action_to_text(state, action))
+        texts.append(write(state, action))
     return texts
 
 

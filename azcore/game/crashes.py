@@ -4,8 +4,6 @@ Compiled rules may write anywhere. Python's `faulthandler` writes to a pipe wher
 the shell reads it, prints one sentence on standard error, and ends with the process in any case.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal

@@ -7,8 +7,6 @@ reply. `azcore.engine.mates` searches one position more deeply.
 Letters: S positions, T longest path in plies, N most plies of a line, A actions.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

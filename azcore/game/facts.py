@@ -1,7 +1,5 @@
 """The fixed properties of a game: `Facts`, checked on creation, and `Symmetry`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

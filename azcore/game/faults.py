@@ -5,8 +5,6 @@ numba's messages hide the place in pages of attempts; a traceback ends in azcore
 `FaultyGameError`. azcore's own errors pass unchanged.
 """
 
-from __future__ import annotations
-
 import linecache
 import re
 import signal

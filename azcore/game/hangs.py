@@ -5,8 +5,6 @@ searches record nothing, so watching costs nothing between two checks. A library
 stops this thread, too: `azcore.testing.child` watches from another process.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The position key of a game whose rules define none: a hash of all fields of its state."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

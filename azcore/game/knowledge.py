@@ -4,8 +4,6 @@ A game with its own formats makes these objects from files, see `Game.opening_bo
 `Game.tablebase`. They are optional: they answer instead of a search.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any

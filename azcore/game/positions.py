@@ -3,8 +3,6 @@
 Letters: S positions described at once, T longest path in plies, A actions, C H W planes.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

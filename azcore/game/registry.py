@@ -6,8 +6,6 @@ something requests its game. A game defined in a notebook or script is in no pac
 registers it in the running process.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

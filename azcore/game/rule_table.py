@@ -1,7 +1,5 @@
 """The compiled rules of a game as addresses, for kernels that call rules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Letters: N positions, D symmetries with the identity as the first, A actions, C H W planes.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, TypeVar
 

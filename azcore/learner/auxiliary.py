@@ -6,8 +6,6 @@ that have it, times their share of the batch.
 Letters: N batch, A actions, H rows, W columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

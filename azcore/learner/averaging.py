@@ -5,8 +5,6 @@ Lightning's callback, `WeightAveraging`, does not fit: it uses the average only 
 azcore does not have, and copies the whole module with everything that the module refers to.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn

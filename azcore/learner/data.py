@@ -10,8 +10,6 @@ the learner takes its steps (`azcore.learner.overlap`), games arrive at any time
 once, and enter the window when the next generation begins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -66,11 +64,7 @@ def draw_batch(
 
 
 def compile_sampling(window: ReplayBuffer) -> None:
-    """Compile the code that draws a batch.
-
-    Args:
-        window: an empty one, to which it adds a game of one ply.
-    """
+    """Compile the code that draws a batch; adds a game of one ply to an empty window."""
     game = window.game
     state = game.initial_state()
     seat, action = game.current_player(state), game.legal_action_mask(state).nonzero()[0][:1]

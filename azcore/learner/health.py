@@ -1,7 +1,5 @@
 """Whether a network still learns: gradients of its last batch, and values of new games."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

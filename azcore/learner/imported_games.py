@@ -6,8 +6,6 @@ side, and a game held out in one run is held out in every other, whatever else t
 `predict` measures any network on games.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -189,9 +187,8 @@ def predict(
 ) -> Prediction:
     """Measure a network without search, on positions spread evenly over games.
 
-    Args:
-        evaluator: the evaluator of the network's weights; its policy is taken over legal actions.
-        records: records whose policy targets are the moves to predict, see `with_targets`.
+    Its policy is taken over legal actions; the records' policy targets are the moves to predict,
+    see `with_targets`.
     """
     buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)
     buffer.extend(records)

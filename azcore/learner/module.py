@@ -3,8 +3,6 @@
 Letters: N batch, A actions.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from pathlib import Path

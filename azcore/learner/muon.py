@@ -6,8 +6,6 @@ for matrices. A kernel [out, in, k, k] is the matrix [out, in k k], as in the au
 handles linear layers: in residual towers they are parts of heads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

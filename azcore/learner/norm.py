@@ -7,8 +7,6 @@ outside training it acts as one.
 Letters: N rows of this rank, C channels, W ranks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The optimizers of `learner.optimizer`, and the state of each in a checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ ratio of samples to positions holds on any machine. A game is on disk as soon as
 games end in which generation depends on timing, so a run is not byte-for-byte repeatable.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

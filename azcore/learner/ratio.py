@@ -5,8 +5,6 @@ searches of new games do not explain their outcomes, more samples of the same ga
 value head memorise them, and new games teach more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,11 +18,7 @@ SPAN = 5  # generations over which it is averaged
 
 
 class Ratio:
-    """The positions that the generations so far need.
-
-    Args:
-        settings: the window's settings; with `samples_per_position`.
-    """
+    """The positions that the generations so far need, by `samples_per_position`."""
 
     def __init__(self, settings: ReplaySettings, samples: int) -> None:
         assert settings.samples_per_position is not None

@@ -1,7 +1,5 @@
 """Typed training settings, in a separate module so that reading them needs no Lightning."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields
 from datetime import timedelta

@@ -3,8 +3,6 @@
 `SelfPlay` plays them; `azcore.learner.imported_games` provides games from elsewhere.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -77,11 +75,9 @@ class GameSource(ABC):
 
 
 class SelfPlay(GameSource):
-    """A pool of workers, which play games against themselves.
+    """A pool of workers, which play games against themselves with the weights in play.
 
-    Args:
-        window: the latest games, which determine the resignation threshold.
-        weights_in_play: returns the weights for the next games.
+    The window's latest games determine the resignation threshold.
     """
 
     def __init__(

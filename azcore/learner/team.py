@@ -10,8 +10,6 @@ of gloo, carries rank 0's messages: games, a checkpoint, the time. The others wa
 rank 0 plays, however long that takes, and no GPU waits with them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -78,11 +76,7 @@ class Team:
     # -- games -----------------------------------------------------------------------------------
 
     def send_games(self, games: Iterable[GameRecord], window_games: int) -> None:
-        """Send games that enter the window, in the format of the game file.
-
-        Args:
-            games: oldest first.
-        """
+        """Send games that enter the window, oldest first, in the format of the game file."""
         if self.is_many:
             for _ in self.passed_on(games, window_games):
                 pass

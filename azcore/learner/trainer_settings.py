@@ -1,7 +1,5 @@
 """The settings of `trainer`: how long to train, on which devices and in which precision."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
 """`azcore.search`: one search of one position, to inspect and to continue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from azcore.engine.settings import engine_settings, thinking_search
 from azcore.errors import GameError
-from azcore.game import FloatArray, Game
+from azcore.game import FloatArray, Game, texts_along
 from azcore.game.faults import game_faults
 from azcore.library.columns import Columns
 from azcore.library.html import beside, escaped, tag
@@ -76,7 +75,7 @@ class Analysis:
 
     # -- continuing -----------------------------------------------------------------------------
 
-    def run(self, simulations: int) -> Analysis:
+    def run(self, simulations: int) -> "Analysis":
         """Continue with this many more simulations; returns itself.
 
         Ctrl-C stops and drops the tree, which may hold an incomplete simulation.
@@ -126,8 +125,14 @@ class Analysis:
                 f"azcore.search makes one of any size"
             )
 
-    def _dropping_what_is_half_done(self) -> _Dropping:
-        return _Dropping(self._begin)
+    @contextmanager
+    def _dropping_what_is_half_done(self) -> Iterator[None]:
+        """Reset the tree if the block ends with an error: leaves may wait in it forever."""
+        try:
+            yield
+        except BaseException:
+            self._begin()
+            raise
 
     # -- results --------------------------------------------------------------------------------
 
@@ -187,18 +192,11 @@ class Analysis:
                 "share": visits / total,
                 "value": float(result.q_values[i]) if visits else float("nan"),
                 "prior": float(result.priors[i]),
-                "line": " ".join(self._texts(line)),
+                "line": " ".join(texts_along(self.game, self.state, line, notation=True)),
                 "action": action,
             }
             rows.append(row)
         return Columns.of_rows(COLUMNS, rows)
-
-    def _texts(self, actions: list[int]) -> Iterator[str]:
-        """A line in the game's notation."""
-        state = self.state
-        for action in actions:
-            yield self.game.action_to_notation(state, action)
-            state = self.game.step(state, action)
 
     def picture(self, layer: str = "visits", *, theme: str = "auto") -> Picture:
         """The board with the search's results drawn over it.
@@ -239,20 +237,6 @@ class Analysis:
         title = tag("p", escaped(self._title()))
         board = tag("div", self.picture().svg, style="width:20rem;max-width:100%")
         return title + beside(board, self.table().head(ROWS)._repr_html_())
-
-
-class _Dropping:
-    """Resets the tree when its block ends with an error: leaves may wait in it forever."""
-
-    def __init__(self, again: Any) -> None:
-        self._again = again
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        if kind is not None:
-            self._again()
 
 
 def search(

@@ -1,7 +1,5 @@
 """A table as a dict of columns, which `pandas.DataFrame` accepts and which prints as a table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -21,7 +19,7 @@ class Columns(dict[str, list[Any]]):
     """
 
     @classmethod
-    def of_rows(cls, names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Columns:
+    def of_rows(cls, names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> "Columns":
         """A table of rows, which may lack some columns."""
         listed = list(rows)
         return cls({name: [row.get(name, math.nan) for row in listed] for name in names})
@@ -36,7 +34,7 @@ class Columns(dict[str, list[Any]]):
         for i in range(self.height):
             yield {name: column[i] for name, column in self.items()}
 
-    def head(self, rows: int) -> Columns:
+    def head(self, rows: int) -> "Columns":
         """The first rows."""
         return Columns({name: column[:rows] for name, column in self.items()})
 

@@ -1,7 +1,5 @@
 """Pieces of HTML for notebooks, with texts escaped: games and runs are untrusted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from azcore.pictures.svg import escaped, tag

@@ -1,7 +1,5 @@
 """A run's games as batches for a custom training loop."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """`azcore.arena`: matches between players, and their ratings."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -169,11 +167,7 @@ def arena(
 
 
 def _require_plain(composed: Mapping[str, Any]) -> None:
-    """Refuse settings that only `command=arena` supports.
-
-    Raises:
-        SettingError: the message names it.
-    """
+    """Refuse settings that only `command=arena` supports, by name."""
     arena = composed["arena"]
     require("runs" not in arena, "arena", "tournament here (command=arena has comparisons)", arena)
     for key, value, plain in (

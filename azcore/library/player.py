@@ -1,7 +1,5 @@
 """A player: a loaded network for predictions and searches."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The progress of training: a bar in a terminal, an updated line in a notebook."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

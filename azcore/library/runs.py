@@ -1,7 +1,5 @@
 """`azcore.train`, and training runs as objects."""
 
-from __future__ import annotations
-
 import math
 import os
 import warnings
@@ -208,7 +206,7 @@ class Run:
         quiet: bool = False,
         learner: type[LearnerModule] | None = None,
         callbacks: Sequence[Any] | None = None,
-    ) -> Run:
+    ) -> "Run":
         """Resume where the run stopped, byte for byte as if it had not.
 
         Args:

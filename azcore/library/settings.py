@@ -1,7 +1,5 @@
 """Settings for Python programs: those of `conf/`, composed as on the command line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +13,7 @@ from azcore.game.registry import installed_games, offer
 
 _PLAIN_WORD = re.compile(r"(?!(?:null|true|false|inf|nan)$)[A-Za-z_]\w*", re.IGNORECASE)
 
-_ENGINE: dict[str, Settings] = {}  # by game, on which they depend
+_ENGINE: "dict[str, Settings]" = {}  # by game, on which they depend
 
 
 class Settings(dict[str, Any]):

@@ -4,8 +4,6 @@ A package registers a backend by an entry point of group `azcore.evaluators`: a 
 `evaluator.backend`, and a subclass of `Backend`. azcore finds its own the same way.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from abc import ABC, abstractmethod

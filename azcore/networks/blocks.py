@@ -6,8 +6,6 @@ but a ko, a ladder or the state of the endgame depends on distant ones.
 Letters: N batch, K channels, P pooled channels, H rows, W columns.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 

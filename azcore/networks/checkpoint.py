@@ -1,7 +1,5 @@
 """The network of a checkpoint: describes it, checks it against the weights, and builds it."""
 
-from __future__ import annotations
-
 import re
 import reprlib
 from collections.abc import Mapping
@@ -121,11 +119,7 @@ def require_fitting(checkpoint: dict[str, Any], game: Game) -> None:
 
 
 def _require_network(checkpoint: dict[str, Any], game: Game) -> NetworkSettings:
-    """Refuse weights that do not match their checkpoint's network, before building it.
-
-    Returns:
-        The network's settings.
-    """
+    """The settings of a checkpoint's network; refuses other weights, before building it."""
     settings = network_settings(checkpoint[KEY]["network"])
     weights = weights_of(checkpoint)
     require_weights(weights, network_outline(game, settings, len(weights)))

@@ -5,8 +5,6 @@ of `NetworkSettings`. azcore finds its own the same way. docs/new-network.md exp
 one.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated

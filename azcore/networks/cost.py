@@ -1,7 +1,5 @@
 """The cost of a network: trainable weights, and floating-point operations for one position."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Networks for inference: folds scaling layers into the convolutions."""
 
-from __future__ import annotations
-
 import copy
 from itertools import pairwise
 

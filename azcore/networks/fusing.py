@@ -5,8 +5,6 @@ as the convolution. cuDNN includes them in its convolution. It also has faster k
 of planes is a multiple of eight, so the first convolution gets additional planes of zeros.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import TypeGuard

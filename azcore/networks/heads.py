@@ -7,8 +7,6 @@ architecture"). For games whose actions are planes over the cells, AlphaZero's i
 Letters: N batch, K channels, H rows, W columns, A actions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """A network as an ONNX file, which other programs can run without azcore or torch."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ It is 20 to 120 % faster than torch's eager mode; which precision is faster depe
 (`docs/performance.md` has the tables). Optional: `pip install 'azcore[openvino]'`.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 import threading
@@ -77,7 +75,7 @@ class OpenVinoEvaluator(Evaluator):
         self._compiled: Any = _core().compile_model(model, "CPU", options)
         self._request: Any = self._compiled.create_infer_request()
 
-    def for_another_thread(self) -> OpenVinoEvaluator:
+    def for_another_thread(self) -> "OpenVinoEvaluator":
         other = copy(self)
         other._request = self._compiled.create_infer_request()
         return other

@@ -7,8 +7,6 @@ plane, and a single plane can die behind its ReLU.
 Letters: N batch, K channels, H rows, W columns, A actions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated

@@ -3,8 +3,6 @@
 Letters: N positions, A actions, H rows, W columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, final
 

@@ -6,8 +6,6 @@ a second. It caches the result on disk for each machine, network, board and vers
 machine was busy.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

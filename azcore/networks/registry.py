@@ -1,7 +1,5 @@
 """Finds networks by name among the installed packages, and builds them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -9,8 +9,6 @@ carries a few bytes for each batch, or the descriptor of a file in memory: of pa
 the space for observations and results.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import hashlib
@@ -102,7 +100,7 @@ class ServedEvaluator(Evaluator):
         weakref.finalize(self, _give_back, address, self._channel).atexit = False
         self._channel.ask(WEIGHTS + hashlib.sha256(packed).digest(), _file_of(packed))
 
-    def for_another_thread(self) -> ServedEvaluator:
+    def for_another_thread(self) -> "ServedEvaluator":
         return ServedEvaluator(self._address, self._packed, self._game)
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
@@ -187,10 +185,8 @@ class _Slot:
 class EvaluationServer:
     """Evaluates for clients, each on its own thread.
 
-    New weights replace unused ones, in an evaluator that keeps its graphs.
-
-    Args:
-        make: makes an evaluator from packed weights; all networks have one shape.
+    New weights, of a network of the same shape, replace unused ones in an evaluator that keeps its
+    graphs.
     """
 
     def __init__(self, make: MakeEvaluator, game: Game) -> None:

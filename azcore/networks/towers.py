@@ -7,8 +7,6 @@ after the first convolution; ours is a setting.
 Letters: N batch, C planes in, K channels, H rows, W columns, A actions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
@@ -76,11 +74,7 @@ class TowerSettings(SettingsWithHistory):
 
 
 class PlaneScale(nn.Module):
-    """Divides each plane by its largest value: bytes [N, C, H, W] -> the network's dtype.
-
-    Args:
-        maximum: float32 [C], `Game.observation_maximum`.
-    """
+    """Divides planes [N, C, H, W] by `Game.observation_maximum`, in the network's dtype."""
 
     scale: Tensor  # [C, 1, 1]
 

@@ -6,8 +6,6 @@ layers (Xiong 2020, arXiv:2002.04745). Policy and value heads are those of `pool
 Letters: N batch, C planes, K channels, H rows, W columns, T cells, A attention heads of D channels.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

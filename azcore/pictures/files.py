@@ -1,7 +1,5 @@
 """Writes pictures as files: SVG by azcore itself, PNG by resvg, which is optional."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from azcore.errors import SettingError, os_errors_as

@@ -7,8 +7,6 @@ describe the position. So a script draws nothing, and a piece that stands still 
 appears once in the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

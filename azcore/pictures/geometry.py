@@ -4,8 +4,6 @@ A place is 100 × 100 on every board, except that a hexagon is as high as it mus
 lies between points or cells is `BETWEEN` wide, high or both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ A layer is data separate from the board, so a page can show and hide each. Numbe
 shares; ownership is in the view of seat 0, as everywhere.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,36 +21,22 @@ MOST_HINTS = 40
 
 @dataclass(frozen=True, kw_only=True)
 class Hint:
-    """An action shown over a board: a disc on one place, or an arrow between two.
+    """An action shown over a board: a disc on one place, or an arrow between two."""
 
-    Args:
-        path: its clicks, as in `Board.actions`, ignoring choices.
-        weight: 0 to 1, its opacity.
-        text: a few characters on it.
-        seat: the seat that acts; None: the player to move.
-    """
-
-    path: tuple[str, ...]
-    weight: float = 1.0
-    text: str = ""
-    seat: int | None = None
+    path: tuple[str, ...]  # its clicks, as in `Board.actions`, ignoring choices
+    weight: float = 1.0  # 0 to 1, its opacity
+    text: str = ""  # a few characters on it
+    seat: int | None = None  # that acts; None: the player to move
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layers:
-    """Everything that can be drawn over a board.
+    """Everything that can be drawn over a board."""
 
-    Args:
-        heat: actions with their probability or share of visits; see `heat_of`.
-        line: the first actions of an expected line, numbered; see `line_of`.
-        owner: who will own a place, +1 seat 0, -1 seat 1.
-        labels: texts on places.
-    """
-
-    heat: Sequence[Hint] = ()
-    line: Sequence[Hint] = ()
-    owner: Mapping[str, float] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
+    heat: Sequence[Hint] = ()  # actions with their probability or share of visits; see `heat_of`
+    line: Sequence[Hint] = ()  # the first actions of an expected line, numbered; see `line_of`
+    owner: Mapping[str, float] = field(default_factory=dict)  # of a place, +1 seat 0, -1 seat 1
+    labels: Mapping[str, str] = field(default_factory=dict)  # texts on places
 
 
 def heat_of(board: Board, shares: Mapping[int, float]) -> tuple[Hint, ...]:

@@ -5,8 +5,6 @@ page may override. With the themes `light` and `dark` the picture contains the c
 without CSS variables.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 THEMES = ("auto", "light", "dark")

@@ -5,8 +5,6 @@ below: the empty board; marks under the pieces (last action, check); shadows; pi
 them; hands; the layers of a search.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

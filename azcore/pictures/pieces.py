@@ -5,8 +5,6 @@ all pieces, since a filter for every stone would make pages slow. A piece that l
 or cells is a bar, whatever its role.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from zlib import crc32

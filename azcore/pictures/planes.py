@@ -1,7 +1,5 @@
 """Draws a plane of an observation as the network gets it: row 0 on top, values as shades."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -3,8 +3,6 @@
 They are centred on (0, 0) in a place of 100 × 100.
 """
 
-from __future__ import annotations
-
 # Each: the silhouette, which is filled and outlined; the lines on it; its dots (x, y, radius).
 Drawing = tuple[str, str, tuple[tuple[float, float, float], ...]]
 

@@ -3,8 +3,6 @@
 Labels lie on the board's own frame, so a picture is legible on a page of any colour.
 """
 
-from __future__ import annotations
-
 from azcore.pictures.geometry import BORDER, PLACE, STAND, Geometry
 from azcore.pictures.palette import BODIES, Palette
 from azcore.pictures.svg import number, tag, text

@@ -1,7 +1,5 @@
 """Writes SVG elements, and escapes every text and attribute, here and nowhere else."""
 
-from __future__ import annotations
-
 from html import escape
 
 

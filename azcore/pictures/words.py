@@ -1,7 +1,5 @@
 """A text description of a position, for people who listen to a page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from azcore.game.board import Board

@@ -4,8 +4,6 @@ Each finding is one sentence, in the terminal when it begins and in the report. 
 wide: a healthy run should get no findings, a run that wastes its time at least one.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,11 +36,7 @@ Row = Mapping[str, float]  # of metrics.csv; cells without a value are missing
 
 
 class RunDoctor:
-    """Watches a run.
-
-    Args:
-        rows: the rows of the generations so far, if the run is resumed.
-    """
+    """Watches a run; `rows` are those of the generations so far, if the run is resumed."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows: deque[Row] = deque(rows, HISTORY)

@@ -1,7 +1,5 @@
 """The charts that the page draws from metrics.csv, explained for a first-time reader."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

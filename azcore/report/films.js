@@ -1,5 +1,6 @@
 // Games side by side that step together. Each board is a film: a picture whose elements state
 // at which positions they are visible, so this script shows and hides them, and draws no board.
+// chart.js comes before it on the page.
 "use strict";
 
 class Film {  // game: seats, moves, players (a seat a ply), ended, and boards (texts) if it has no pictures
@@ -27,28 +28,21 @@ class Film {  // game: seats, moves, players (a seat a ply), ended, and boards (
 
 // Puts films into a host with one slider for all. Each game has its film's element and a title.
 function together(host, games, start = 0) {
-  const make = (name, attributes, parent, text = "") => {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.textContent = text;
-    parent.append(made);
-    return made;
-  };
   host.replaceChildren();
   host.classList.add("together");
-  const row = make("div", { class: "films" }, host);
+  const row = element("div", { class: "films" }, null, host);
   const films = games.map((game) => {
-    const figure = make("figure", {}, row);
-    make("figcaption", {}, figure, game.title);
+    const figure = element("figure", {}, null, row);
+    element("figcaption", {}, game.title, figure);
     figure.append(game.element);
     game.element.hidden = false;
-    return { film: new Film(game.element, game), description: make("p", { class: "description" }, figure) };
+    return { film: new Film(game.element, game), description: element("p", { class: "description" }, null, figure) };
   });
   const longest = Math.max(0, ...films.map(({ film }) => film.length));
-  const bar = make("div", { class: "together-bar", role: "group", "aria-label": "Step through the games" }, host);
-  const buttons = [["back", "‹", "Back by one ply"], ["play", "▶", "Play"], ["next", "›", "Forward by one ply"]].map(([name, sign, words]) => [name, make("button", { type: "button", "data-films": name, "aria-label": words }, bar, sign)]);
-  const slider = make("input", { type: "range", min: 0, max: longest, value: 0, "aria-label": "Ply" }, bar);
-  const count = make("span", { class: "count" }, bar);
+  const bar = element("div", { class: "together-bar", role: "group", "aria-label": "Step through the games" }, null, host);
+  const buttons = [["back", "‹", "Back by one ply"], ["play", "▶", "Play"], ["next", "›", "Forward by one ply"]].map(([name, sign, words]) => [name, element("button", { type: "button", "data-films": name, "aria-label": words }, sign, bar)]);
+  const slider = element("input", { type: "range", min: 0, max: longest, value: 0, "aria-label": "Ply" }, null, bar);
+  const count = element("span", { class: "count" }, null, bar);
   let ply = 0, timer = null;
   const control = {
     get ply() { return ply; },

@@ -3,8 +3,6 @@
 It uses no network, so it takes milliseconds, even during a run.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

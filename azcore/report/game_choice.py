@@ -3,8 +3,6 @@
 A run keeps appending games, so each call continues where the previous one ended.
 """
 
-from __future__ import annotations
-
 import json
 from array import array
 from dataclasses import dataclass
@@ -21,23 +19,14 @@ from azcore.storage.referee import Referee
 
 @dataclass(frozen=True)
 class Chosen:
-    """A game to show.
+    """A game to show."""
 
-    Attributes:
-        place: where its record begins in the file.
-        why: the reason for the choice, in a few words.
-    """
-
-    place: int
-    why: str
+    place: int  # where its record begins in the file
+    why: str  # the reason for the choice, in a few words
 
 
 class Chooser:
-    """Scans the records of a run.
-
-    Args:
-        path: the path of the records; the file may not exist yet.
-    """
+    """Scans the records of a run, whose file may not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self._file = GameFile(path)

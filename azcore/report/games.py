@@ -6,8 +6,6 @@ network.
 Letters: T plies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,17 +33,13 @@ class Shown:
     data: dict[str, Any]  # plain values for the page's script
     film: Picture | None  # all its positions; None: the game has no boards, and `data` has texts
 
-    def because(self, why: str) -> Shown:
+    def because(self, why: str) -> "Shown":
         """The game with the reason for its choice."""
         return Shown({**self.data, "why": why}, self.film)
 
 
 class Games:
-    """The games in a run's report; caches replayed ones for the next report.
-
-    Args:
-        run: may have no games yet, or still be running.
-    """
+    """The games in a run's report, if it has some; caches replayed ones for the next report."""
 
     def __init__(self, run: RunDirectory, device: torch.device) -> None:
         self._run = run
@@ -75,11 +69,7 @@ class Games:
 
 
 def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: Networks) -> Shown:
-    """A record with its boards, texts and predictions, up to `MAX_PLIES` plies.
-
-    Args:
-        weights: the network's weights; None: no network.
-    """
+    """A record's boards, texts and, with weights, predictions, up to `MAX_PLIES` plies."""
     state = StartStates(game).of(record.start)
     states = [state]
     for action in record.actions[:MAX_PLIES]:
@@ -163,11 +153,7 @@ def _ply(
 
 
 def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) -> str:
-    """Why self-play chose a move, in one phrase.
-
-    Args:
-        visits: the visits of this ply's actions, most first.
-    """
+    """Why self-play chose a move, in one phrase; `visits` of the ply's actions, most first."""
     if legal == 1:
         return "forced: the only legal move"
     if ply < record.opening_plies:

@@ -4,8 +4,6 @@ A record has visits but neither the priors nor the values of single moves. The s
 to the one that played recomputes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,13 +31,8 @@ class Weights:
     step: int
 
     @staticmethod
-    def nearest(run: RunDirectory, version: int, last: int) -> Weights | None:
-        """The checkpoint of a run with the nearest number of steps; None if there is none.
-
-        Args:
-            version: the steps to be near to.
-            last: the steps of the last checkpoint.
-        """
+    def nearest(run: RunDirectory, version: int, last: int) -> "Weights | None":
+        """The checkpoint nearest to `version` steps, `last` being those of the last; None: none."""
         paths = run.step_checkpoints()
         if run.last_checkpoint.is_file():
             paths = {last: run.last_checkpoint} | paths  # rated weights are smaller
@@ -51,20 +44,14 @@ class Weights:
 
 @dataclass(frozen=True)
 class Predicted:
-    """A network's predictions for a game's first plies, in the view of the player to move.
+    """A network's predictions for a game's first plies, in the view of the player to move."""
 
-    Attributes:
-        plain: for the page: the `step`, and `positions` in the view of seat 0 if the network
-            predicts more than policy and value; or a `note` with the reason for its absence. None:
-            no network.
-        priors: P of each ply's moves.
-        values: the value of the position after each of them.
-        owners: cells in the view of seat 0; None without a prediction.
-    """
-
+    # For the page: the `step`, and `positions` in the view of seat 0 if the network predicts more
+    # than policy and value; or a `note` with the reason for its absence. None: no network.
     plain: dict[str, Any] | None = None
-    priors: list[list[float]] = field(default_factory=list)
-    values: list[list[float]] = field(default_factory=list)
+    priors: list[list[float]] = field(default_factory=list)  # P of each ply's moves
+    values: list[list[float]] = field(default_factory=list)  # of the positions after these moves
+    # Cells in the view of seat 0; None without a prediction.
     owners: list[FloatArray | None] = field(default_factory=list)
 
     def of(self, ply: int, i: int) -> tuple[float | None, float | None]:

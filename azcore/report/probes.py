@@ -7,8 +7,6 @@ measure that a game cannot state is left out.
 Letters: P positions, A actions, H rows, W columns.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -54,17 +52,11 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A kind of question, for pages.
+    """A kind of question, for pages."""
 
-    Attributes:
-        title: of its row or column.
-        meaning: one phrase.
-        is_share: whether its values are shares of the answers; else they are correlations.
-    """
-
-    title: str
-    meaning: str
-    is_share: bool
+    title: str  # of its row or column
+    meaning: str  # one phrase
+    is_share: bool  # whether its values are shares of the answers; else they are correlations
 
 
 MEASURES = {
@@ -263,20 +255,14 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Questions:
-    """Positions of random games, and what the rules say of them.
+    """Positions of random games, and what the rules say of them."""
 
-    Attributes:
-        states: [P].
-        numbers: by measure, float64 [P] in the view of the player to move, to compare with values;
-            NaN: unknown.
-        owners: [P], int8 [H, W] in the same view; None: unknown.
-        choices: by measure.
-    """
-
-    states: list[Any] = field(default_factory=list)
+    states: list[Any] = field(default_factory=list)  # [P]
+    # By measure, [P] in the view of the player to move, to compare with values; NaN: unknown.
     numbers: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    # [P], each [H, W] in the same view; None: unknown.
     owners: list[npt.NDArray[np.int8] | None] = field(default_factory=list)
-    choices: dict[str, list[Choice]] = field(default_factory=dict)
+    choices: dict[str, list[Choice]] = field(default_factory=dict)  # by measure
 
 
 def measured(network: Predictor, game: Game) -> dict[str, Probe]:
@@ -372,12 +358,7 @@ def _questions(identity: str) -> Questions:
 
 
 class Sample:
-    """A random sample of a stream of unknown length, each as likely as the others.
-
-    Args:
-        size: how many to keep.
-        rng: draws.
-    """
+    """A random sample, of `size`, of a stream of unknown length, each as likely as the others."""
 
     def __init__(self, size: int, rng: np.random.Generator) -> None:
         self.kept: list[tuple[int, Any]] = []  # the number of the game, and a state

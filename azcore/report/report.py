@@ -1,15 +1,13 @@
 """One page about one run: `report.html`, which opens anywhere, offline too.
 
-The page is `template.html` with `report.css`, `charts.js`, `games.js` and the run's numbers as JSON
-inserted. All data comes from the run directory. It omits what a run does not have yet, so a report
-can be written at any time.
+The page is `template.html` in `frame.html`, with the scripts and styles next to them and the run's
+numbers as JSON. All data comes from the run directory. It omits what a run does not have yet, so a
+report can be written at any time.
 
 This file writes the page. `tables.py` reads the run's tables, `figures.py` lists the charts,
 `game_choice.py` chooses games, `games.py` replays them, and `predicted.py` asks the network about
 them.
 """
-
-from __future__ import annotations
 
 import html
 import json
@@ -138,7 +136,7 @@ def _page(
     name, settings = game_settings(config, plain[0] if plain else None)
     parts = {
         "title": html.escape(f"{title_of(name)} – {run.path.absolute().name}"),
-        "css": read("report.css"),
+        "css": read("report.css", "chart.css"),
         "heading": html.escape(title_of(name)),
         "run": html.escape(run.path.absolute().name),
         "settings": settings_html(settings),
@@ -158,7 +156,7 @@ def _page(
         "members": members_html(slowest_first(read_rows(run.members))),
         "config": config_html(config, config_note),
         "data": json_for_script(data),
-        "js": read("charts.js", "games.js"),
+        "js": read("chart.js", "charts.js", "games.js"),
     }
     return filled("template.html", parts)
 
@@ -170,8 +168,12 @@ def read(*names: str) -> str:
 
 
 def filled(template: str, parts: Mapping[str, str]) -> str:
-    """A template with its parts, in one pass: braces in inserted text are not replaced again."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read(template))
+    """A page: a template in the common frame. Braces in inserted text are not replaced again."""
+
+    def fill(name: str, parts: Mapping[str, str]) -> str:
+        return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read(name))
+
+    return fill("frame.html", {**parts, "body": fill(template, parts)})
 
 
 # -- parts of the page --------------------------------------------------------------------------

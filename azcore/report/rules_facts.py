@@ -1,7 +1,5 @@
 """Statistics of a game's rules, from random games."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -16,21 +14,14 @@ MOST_PLIES = 20_000  # of all games together; a game that has begun is played to
 
 @dataclass(frozen=True, kw_only=True)
 class RulesFacts:
-    """Means over games of uniformly random play.
+    """Means over games of uniformly random play."""
 
-    Attributes:
-        games: their number.
-        legal: legal actions of a position.
-        length: plies of a game.
-        results: shares of games that seat 0 won, that were drawn, and that seat 1 won.
-        tree: the common logarithm of the number of games, estimated as the product of a game's
-            legal actions, as in Shannon (1950).
-    """
-
-    games: int
-    legal: float
-    length: float
-    results: tuple[float, float, float]
+    games: int  # their number
+    legal: float  # legal actions of a position
+    length: float  # plies of a game
+    results: tuple[float, float, float]  # shares: won by seat 0, drawn, won by seat 1
+    # The common logarithm of the number of games, estimated as the product of a game's legal
+    # actions, as in Shannon (1950).
     tree: float
 
 

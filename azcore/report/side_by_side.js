@@ -1,6 +1,6 @@
 // The page of several runs: their charts on shared axes, and their games in step.
 
-const NAMES = { seconds: "time", step: "optimizer steps", games: "games of self-play", evaluations: "evaluations of networks" };
+const data = JSON.parse(document.getElementById("data").textContent);
 const several = new Set(data.runs.map((run) => run.title)).size < data.runs.length;
 const labels = data.runs.map((run) => (several ? `${run.title}, ${run.name}` : run.title));
 
@@ -21,39 +21,16 @@ const CHARTS = [
   { title: "Evaluations per second", unit: "per second", explanation: "Positions that the network evaluates per second of self-play, on the run's machine.", of: (run) => run.curves.speed, low: 0 },
 ];
 
-// Curves with different points on one axis: the union of all x, with gaps.
-function merged(curves) {
-  const x = [...new Set(curves.flatMap((curve) => curve.x.filter((value) => value !== null)))].sort((a, b) => a - b);
-  const place = new Map(x.map((value, i) => [value, i]));
-  const spread = (curve, list) => {
-    const found = new Array(x.length).fill(null);
-    curve.x.forEach((value, i) => { if (value !== null) found[place.get(value)] = list[i]; });
-    return found;
-  };
-  return [x, spread];
-}
-
 function drawCharts() {
   const kind = document.querySelector("input[name=axis]:checked").value;
   for (const [number, chart] of CHARTS.entries()) {
     const figure = document.getElementById(`chart-${number}`);
-    const curves = data.runs.map((run, i) => ({ i, x: (chart.x ? chart.x(run) : run.x)[kind], y: chart.of(run), band: chart.band && chart.band(run) }))
-      .filter((curve) => curve.y.some((value) => value !== null));
+    const curves = data.runs.map((run, i) => ({
+      label: labels[i], colour: `var(--s${i})`, dashed: i % 2 === 1,
+      x: (chart.x ? chart.x(run) : run.x)[kind], y: chart.of(run), band: chart.band && chart.band(run),
+    })).filter((curve) => curve.y.some((value) => value !== null));
     figure.hidden = !curves.length;
-    if (!curves.length) continue;
-    const [x, spread] = merged(curves);
-    const longest = Math.max(...x, 0), unit = kind !== "seconds" ? 1 : longest > 7200 ? 3600 : longest > 120 ? 60 : 1;
-    const format = chart.percent ? percent : short;
-    draw(figure.querySelector(".plot"), {
-      x: x.map((value) => value / unit), xFormat: short, title: chart.title, yName: chart.unit, height: 250,
-      xName: kind === "seconds" ? { 1: "seconds", 60: "minutes", 3600: "hours" }[unit] : NAMES[kind],
-      yFormat: format, yExact: chart.percent ? percent : exact, low: chart.low ?? null, high: chart.high ?? null,
-      lines: [], heads: null, marker: null, pick: null,
-      series: curves.map((curve) => ({
-        label: labels[curve.i], colour: `var(--s${curve.i})`, dashed: curve.i % 2 === 1, y: spread(curve, curve.y),
-        ...(curve.band ? { bandLow: spread(curve, curve.band[0]), bandHigh: spread(curve, curve.band[1]) } : {}),
-      })),
-    });
+    if (curves.length) drawCurves(figure.querySelector(".plot"), kind, { ...chart, height: 250 }, curves);
   }
 }
 

@@ -5,8 +5,6 @@ The page is `side_by_side.html` with scripts, styles and the runs' numbers as JS
 scale: each is measured against random play of its own game, and as a share of its own range.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import math
@@ -120,9 +118,11 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]], seconds: float
             for column in columns
         ]
     }
+    heading = html.escape(" · ".join(dict.fromkeys(column.title for column in columns)))
     parts = {
-        "title": html.escape(" · ".join(dict.fromkeys(column.title for column in columns))),
-        "css": read("report.css", "films.css", "side_by_side.css"),
+        "title": f"{heading} – side by side",
+        "heading": heading,
+        "css": read("report.css", "chart.css", "films.css", "side_by_side.css"),
         "games": html.escape(", ".join(dict.fromkeys(column.title for column in columns))),
         "known": _knowledge(columns),
         "rules": _table(columns, RULES),
@@ -131,7 +131,7 @@ def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]], seconds: float
         "definitions": shared(films) if films else "",
         "boards": "".join(_boards(number, column) for number, column in enumerate(columns)),
         "data": json_for_script(data),
-        "js": read("charts.js", "films.js", "side_by_side.js"),
+        "js": read("chart.js", "films.js", "side_by_side.js"),
     }
     return filled("side_by_side.html", parts)
 

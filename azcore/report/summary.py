@@ -1,7 +1,5 @@
 """The summary of a run in a list: its progress, strength, and notes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

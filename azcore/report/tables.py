@@ -5,8 +5,6 @@ It tolerates damaged tables: a cell that is not a number is None, and it skips a
 Letters: R rows of a table.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 Begin at `expand_and_back_up`. Paths, leaves and letters are those of `walks.py`.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Compiles the kernels of search, again after a change to a file of this folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

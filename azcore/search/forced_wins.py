@@ -1,7 +1,5 @@
 """Wins that the rules alone prove at the roots of a search (`search.proof_plies`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

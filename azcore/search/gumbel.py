@@ -12,8 +12,6 @@ Letters as in `tree.py` and the papers (N, Q, P, g for Gumbel noise), and: m con
 K legal actions of a root. The functions are plain ones that compiled kernels may call.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@
 The search itself runs unchanged; this is not a second search. Values are in [-1, 1].
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

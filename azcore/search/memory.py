@@ -1,7 +1,5 @@
 """The arrays of a search by its settings, and their memory."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from azcore.game import Game

@@ -7,8 +7,6 @@ predict how likely a draw is, who will own each cell, the winning margin and the
 Letters: A actions, H rows, W columns.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +38,7 @@ class Prediction:
     material: float | None = None  # how far the player to move is ahead at the end, `Game.material`
     plies_left: float | None = None
 
-    def of_other_player(self) -> Prediction:
+    def of_other_player(self) -> "Prediction":
         """The same prediction in the other player's view."""
         return replace(
             self,

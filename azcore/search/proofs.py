@@ -16,8 +16,6 @@ it is visited like any position.
 Values are those of seats, so one player may move twice in a row. Letters as in `tree.py`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

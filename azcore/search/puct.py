@@ -9,8 +9,6 @@ pseudocode has Q from 0 to 1 (it backs up `1 - value` for the opponent), AlphaGo
 Everything except `exploration` and `best_edge` is a plain function that kernels may call.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

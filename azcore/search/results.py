@@ -3,8 +3,6 @@
 Begin at `read_result`: each rule has a function of its own. Letters as in `roots.py`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from numba.extending import register_jitable

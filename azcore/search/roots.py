@@ -5,8 +5,6 @@ in `tree.py`, and: K legal actions of a root; n node, e edge, i index of an edge
 (first_edge + i is e).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

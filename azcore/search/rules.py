@@ -4,8 +4,6 @@ numba compiles a formula for each new search without caching it, so a changed fo
 old machine code. Kernels take its address, so one cached kernel serves all formulas.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType, ModuleType

@@ -1,7 +1,5 @@
 """The settings of a search, and its result."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -179,7 +177,7 @@ class SearchSettings(Checked, group="search"):
             or self.root_temperature != 1
         )
 
-    def baseline(self) -> SearchSettings:
+    def baseline(self) -> "SearchSettings":
         """The same search without the methods published after AlphaZero.
 
         So the player `search` is the same in runs that try them.

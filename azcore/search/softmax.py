@@ -5,8 +5,6 @@ a call in it. With these loops, and with statistics only for tried edges, expand
 legal actions took 1.6 µs instead of 3.9.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

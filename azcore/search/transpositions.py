@@ -19,8 +19,6 @@ There are no cycles: position and ply identify a node, so each edge leads one pl
 Letters as in `tree.py`, and: S slots; K places of a table, a power of two above 2 M.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

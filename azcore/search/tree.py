@@ -20,8 +20,6 @@ and 6 per edge, where the array of edges grows with use. Several leaves at once 
 and per place; transpositions add about 25 per node, proofs 1 and squares of values 8.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

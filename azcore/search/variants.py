@@ -5,8 +5,6 @@ method itself is an argument, not a field. So each method is a function that tak
 nothing with None.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -31,7 +29,7 @@ class Variants(NamedTuple):
     squares: npt.NDArray[np.float64] | None  # [B, M], see `spread_factor`
     formula: Callable[..., float] | None  # in place of PUCT's, see `rules.py`
 
-    def only(self, *names: str) -> Variants:
+    def only(self, *names: str) -> "Variants":
         """Keep only these methods, for a kernel that uses no other.
 
         So numba compiles that kernel once for all searches that differ in the others alone.

@@ -8,8 +8,6 @@ Letters as in `tree.py`, and: S slots, one per simulation in flight; T longest p
 n node, e edge, i index of an edge within its node (first_edge + i is e).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from numba.extending import register_jitable

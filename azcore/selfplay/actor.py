@@ -11,8 +11,6 @@ branches off also depends on the game before it in its slot. A search tree never
 weights that evaluated it. `azcore.selfplay.pool` explains which games end in a call of `play`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -90,12 +88,7 @@ class Actor(WorkerPool):
     def set_evaluator(
         self, evaluator: Evaluator, weights_version: int, resign_threshold: float | None = None
     ) -> None:
-        """Continue with newer weights; see `set_weights`.
-
-        Args:
-            weights_version: optimizer steps behind its weights.
-            resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
-        """
+        """Continue with newer weights, of `weights_version` optimizer steps; see `set_weights`."""
         evaluators = evaluator.for_threads(len(self._workers))
         for worker, own in zip(self._workers, evaluators, strict=True):
             worker.set_evaluator(own, weights_version, resign_threshold)

@@ -1,7 +1,5 @@
 """Where self-play and matches run: the group `backend` of the settings."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -43,7 +41,7 @@ class BackendSettings(Checked, group="backend"):
         self._require_of("process", "which has no separate processes", "processes")
         self._require_of("ray", "which has no actors", "address", "actors", "num_cpus", "num_gpus")
 
-    def on(self, device_type: str) -> BackendSettings:
+    def on(self, device_type: str) -> "BackendSettings":
         """These settings for a device, as torch names it, with `auto` resolved."""
         if self.name != "auto":
             return self

@@ -1,7 +1,5 @@
 """Channels to members elsewhere, and the launchers that start these members."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +10,7 @@ from azcore.selfplay.member import Answer, Recipe, Request
 class LostMemberError(Exception):
     """The member of a channel is lost; the text states how it ended, such as `by signal 9`.
 
-    Args:
-        how: how it ended.
-        hint: the possible cause, after a semicolon; or empty.
+    A hint is the possible cause, after a semicolon, or empty.
     """
 
     def __init__(self, how: str, hint: str = "") -> None:
@@ -68,11 +64,7 @@ class Launcher(ABC):
 
     @abstractmethod
     def launch(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Channel:
-        """Start a new member; returns the channel to it.
-
-        Args:
-            numbers: the numbers of its workers among those of the run.
-        """
+        """Start the member with the run's workers of these numbers; returns the channel to it."""
 
     @abstractmethod
     def published(self, packed: bytes) -> Any:

@@ -5,8 +5,6 @@ a cluster. It depends only on itself and the weights sent with it, so a lost job
 elsewhere with the same result.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from abc import ABC, abstractmethod
@@ -28,13 +26,10 @@ class Job(ABC, Generic[Result]):
     """Work that can be pickled, with a result that can be pickled."""
 
     @abstractmethod
-    def do(self, context: JobContext, weights: Sequence[bytes], tell: Tell) -> Result:
-        """Do the work, on any thread.
+    def do(self, context: "JobContext", weights: Sequence[bytes], tell: Tell) -> Result:
+        """Do the work, on any thread, with packed weights, see `Weights.packed`.
 
-        Args:
-            weights: packed, see `Weights.packed`.
-            tell: called with its progress; raises `JobCancelledError` if nobody waits for the
-                result.
+        `tell` raises `JobCancelledError` if nobody waits for the result.
         """
 
 
@@ -100,11 +95,7 @@ class JobContext:
 
 
 class JobSlots(ABC):
-    """Slots for jobs of a run or a tournament: each runs one job at a time.
-
-    Attributes:
-        count: the number of concurrent jobs; jobs of one slot run one after another.
-    """
+    """`count` slots for jobs of a run or a tournament; jobs of one slot run one after another."""
 
     count: int
 
@@ -130,11 +121,7 @@ class JobSlots(ABC):
 
 
 class ThreadSlots(JobSlots):
-    """Threads of this process.
-
-    Args:
-        context: what jobs need; built for `count` at once.
-    """
+    """Threads of this process; the context is built for `count` jobs at once."""
 
     def __init__(self, context: JobContext, count: int) -> None:
         self.count = count

@@ -5,8 +5,6 @@ its caller remembers all requests. This file does not deal with the transport of
 answers.
 """
 
-from __future__ import annotations
-
 import pickle
 import time
 import traceback

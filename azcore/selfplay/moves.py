@@ -7,8 +7,6 @@ does what `play` cannot, see `InPlay.chosen`.
 Letters: B games, one to a tree, T most plies, K most entries of policy targets, A actions.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -157,11 +155,7 @@ def with_more_room(in_play: InPlay) -> InPlay:
 
 
 def _begin(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
-    """Begin the searches that are due in this wave.
-
-    Returns:
-        How many games have NOISE as `chosen`.
-    """
+    """Begin the searches due in this wave; returns how many games have NOISE as `chosen`."""
     noisy = 0
     for b in range(in_play.games.shape[0]):
         game = in_play.games[b]

@@ -10,8 +10,6 @@ workers on threads of this process, `RemotePool` in separate processes or in a c
 return the same games.
 """
 
-from __future__ import annotations
-
 import queue
 import time
 from abc import ABC, abstractmethod
@@ -32,13 +30,14 @@ class Amount(NamedTuple):
     games: int  # finished
     positions: int  # to learn from, in these games
 
-    def with_more(self, games: list[GameRecord]) -> Amount:
+    def with_more(self, games: list[GameRecord]) -> "Amount":
         """This amount with these games added."""
         positions = sum(record.num_samples for record in games)
         return Amount(self.games + len(games), self.positions + positions)
 
 
 NOTHING = Amount(0, 0)
+MEASURED_ROUNDS = 4  # minimum
 
 
 class MemberStatistics(NamedTuple):
@@ -292,3 +291,21 @@ def without_ended(state: dict[str, Any], ended: Collection[int]) -> dict[str, An
         for number, worker in enumerate(state["workers"])
     ]
     return {**state, "workers": workers}
+
+
+def evaluations_per_s(pool: WorkerPool, seconds: float) -> float:
+    """The rate at which the network evaluates positions for all workers together.
+
+    Measured from the end of the first round until no further round is wanted. So it includes
+    neither the start of the workers nor their final wait for each other, both of which training has
+    once per generation.
+    """
+    marks: list[tuple[float, int]] = []
+
+    def is_wanted(_made: Amount) -> bool:
+        marks.append((time.perf_counter(), pool.statistics.evaluations))
+        return len(marks) <= MEASURED_ROUNDS or marks[-1][0] - marks[1][0] < seconds
+
+    pool.play_while(is_wanted)
+    (began, before), (ended, after) = marks[1], marks[-1]
+    return (after - before) / (ended - began)

@@ -4,8 +4,6 @@ Python's threads share one lock; processes do not, and one that dies does not af
 Each inherits one end of a socket pair, so there is no port.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle
@@ -61,11 +59,7 @@ class ProcessLauncher(Launcher):
 
 
 class ProcessChannel(Channel):
-    """A process and the connection to it.
-
-    Args:
-        what: the arguments of its `RequestServer`.
-    """
+    """A process and the connection to it; `what` are the arguments of its `RequestServer`."""
 
     def __init__(
         self, what: tuple[Recipe, Sequence[int], int], environment: dict[str, str]
@@ -146,11 +140,7 @@ serve(int(sys.argv[1]))
 
 
 def serve(descriptor: int) -> None:
-    """The main function of such a process: answer all requests.
-
-    Args:
-        descriptor: the descriptor of the connection to the process that asks.
-    """
+    """The main function of such a process: answer all requests over the connection `descriptor`."""
     connection, sending = Connection(descriptor), threading.Lock()
 
     def send(answer: Answer) -> None:

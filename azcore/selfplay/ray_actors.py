@@ -7,8 +7,6 @@ member is a guest in another's actor; it returns home with the next weights. So 
 while nodes come and go, and equal those that threads play.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
@@ -121,11 +119,9 @@ class PlacedActor:
 
 
 class RayActors:
-    """The actors of a pool: the home of each member.
+    """The actors of a pool: the home of each member. They close their cluster.
 
-    Args:
-        cluster: the cluster to place them in; it closes with them.
-        wait: seconds after which a member without resources becomes a guest.
+    A member without resources becomes a guest after `wait` seconds.
     """
 
     def __init__(
@@ -229,11 +225,7 @@ class RayActors:
 
 
 class RayChannel(Channel):
-    """A connection to a `RequestServer` in an actor.
-
-    Args:
-        what: the arguments of the `RequestServer`.
-    """
+    """A connection to a `RequestServer` with the arguments `what`, in an actor."""
 
     _ids = itertools.count()
 

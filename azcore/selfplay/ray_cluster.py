@@ -5,8 +5,6 @@ listens on the loopback interface alone and requires a token that only this proc
 cluster know. Its files are in a private folder, which is deleted with it.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os
@@ -141,7 +139,7 @@ class HeadNode:
         self._is_left = threading.Event()
 
     @classmethod
-    def of(cls, ray: Any, address: str | None) -> HeadNode:
+    def of(cls, ray: Any, address: str | None) -> "HeadNode":
         """The head of Ray's connection, with half of Ray's own patience."""
         name, seconds = OF_RAY
         patience = float(os.environ.get(name, seconds)) / 2
@@ -155,11 +153,7 @@ class HeadNode:
         then: Callable[[LostProcessError], None],
         every: float = LOOK_AT_HEAD,
     ) -> None:
-        """Check it regularly on a thread, until `leave`.
-
-        Args:
-            every: seconds between two checks.
-        """
+        """Check it every so many seconds on a thread, until `leave`."""
 
         def look() -> None:
             while not self._is_left.wait(every):

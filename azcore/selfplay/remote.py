@@ -11,8 +11,6 @@ lost one played: the loss costs time, but no game. The pool also repeats jobs wi
 `processes.py` and `ray_actors.py` implement channels.
 """
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import threading
@@ -41,7 +39,7 @@ def members_in(
     work: str,
     restarts: int,
     say: Callable[[str], None],
-) -> list[RemoteMember]:
+) -> "list[RemoteMember]":
     """New members, which share the workers.
 
     Args:
@@ -65,11 +63,7 @@ def members_in(
 
 
 class RemotePool(WorkerPool):
-    """Remote workers; unless it is closed, they run until this process ends.
-
-    Args:
-        launcher: starts the members; closed with the pool.
-    """
+    """Remote workers; they run until this process ends, or it closes, and its launcher with it."""
 
     def __init__(
         self,
@@ -202,14 +196,12 @@ class RemotePool(WorkerPool):
 
 
 class RemoteSlots(JobSlots):
-    """Runs jobs alongside the workers of members, until it is closed.
+    """Runs jobs alongside the workers of a pool's members, or of members for jobs alone.
 
-    Args:
-        launcher: started the members; closed with them.
-        members: a pool's members, or for jobs alone.
+    The launcher that started the members closes with them.
     """
 
-    def __init__(self, launcher: Launcher, members: Sequence[RemoteMember]) -> None:
+    def __init__(self, launcher: Launcher, members: "Sequence[RemoteMember]") -> None:
         self.launcher, self._members = launcher, members
         self._places = places_of(members)
         self.count = len(self._places)
@@ -229,7 +221,7 @@ class RemoteSlots(JobSlots):
         self.launcher.close()
 
 
-def places_of(members: Sequence[RemoteMember]) -> list[tuple[int, int]]:
+def places_of(members: "Sequence[RemoteMember]") -> list[tuple[int, int]]:
     """Each worker's member, and its number there."""
     return [
         (number, local)

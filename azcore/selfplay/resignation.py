@@ -9,8 +9,6 @@ resumed run finds the same v.
 Values are in [-1, 1], view of the player to move. Letters: L new lows of a game.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How an actor chooses among searched actions, ply by ply."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated

@@ -5,8 +5,6 @@ it follows from the size of the board. With too few games, the network's batches
 fixed cost of each call dominates. With too many, games end late, and their weights are old by then.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os
@@ -17,8 +15,8 @@ from pathlib import Path
 from azcore.game import Game
 from azcore.measuring import undisturbed
 from azcore.selfplay.actor import Actor
+from azcore.selfplay.pool import evaluations_per_s
 from azcore.selfplay.schedule import SelfPlaySettings
-from azcore.selfplay.speed import evaluations_per_s
 
 GAMES_PER_WORKER = {"cpu": (16, 32, 64), "cuda": (64, 128, 256, 512)}
 MOST_WORKERS = {"cpu": 256, "cuda": 16}  # on a GPU, more would make its batches small

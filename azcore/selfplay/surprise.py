@@ -1,7 +1,5 @@
 """How much a search surprised the network, which determines how often it learns from a position."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba.extending import register_jitable
 

@@ -1,18 +1,12 @@
 """Weights of a network for the workers that play with them."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 from azcore.search.evaluators import Evaluator
 
 
 class Weights(ABC):
-    """Weights of a network at one version, for self-play in this process or elsewhere.
-
-    Attributes:
-        version: optimizer steps behind them.
-    """
+    """Weights of a network after `version` optimizer steps, to play with here or elsewhere."""
 
     version: int
 

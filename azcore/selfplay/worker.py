@@ -5,8 +5,6 @@ and continues, so the batch is always full. A worker runs on one thread at a tim
 mutable state with other workers; the `Actor` drives them.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence
@@ -195,11 +193,7 @@ class Worker:
         self.statistics.proof_seconds += time.perf_counter() - before
 
     def compile(self, turn: int) -> None:
-        """Compile or load what play needs.
-
-        Args:
-            turn: chooses what comes first, so that processes that start together share the work.
-        """
+        """Compile what play needs; processes that start together share it, by their `turn`."""
         own = [(kernel, self._arguments()) for kernel in (moves.play, moves.begin)]
         kernels = [*own, *self._search.kernels()]
         first = turn % len(kernels)

@@ -1,7 +1,5 @@
 """How a checkpoint stores a worker's games in play, and how azcore checks them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any

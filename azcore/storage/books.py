@@ -12,8 +12,6 @@ The suffix of a file determines its content:
   EPD, all with equal weight.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path

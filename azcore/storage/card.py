@@ -5,8 +5,6 @@ network that is shared carries a card, too (`what=checkpoint`): lines of text un
 people.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -72,12 +70,7 @@ def require_card(card: Mapping[str, str]) -> Card:
 
 
 def card_of(described: Mapping[str, Any]) -> Card:
-    """A checkpoint's card; empty if unreadable.
-
-    Args:
-        described: the checkpoint's own part. It is untrusted, so this skips anything but short
-            text.
-    """
+    """A checkpoint's card, short texts alone, as the checkpoint is untrusted; else empty."""
     card = _plain(described.get(CARD))
     made = described.get(MADE)
     if not card and isinstance(made, dict):

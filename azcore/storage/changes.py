@@ -5,8 +5,6 @@ are the defaults of its game, algorithm, scale, network and search; the latter t
 where the others would choose differently. Runs of older versions store none.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

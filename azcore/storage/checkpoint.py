@@ -10,8 +10,6 @@ plain tensors. It builds a network only if the tensors have exactly the shapes t
 imply.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import math
@@ -243,11 +241,7 @@ def _require_plain(value: object, most: int) -> None:
 
 
 def _require_parts(checkpoint: dict[str, Any]) -> None:
-    """Refuse a checkpoint without the parts that every reader needs.
-
-    Raises:
-        ValueError, KeyError, TypeError: the message names the part.
-    """
+    """Refuse a checkpoint without the parts that every reader needs; the error names the part."""
     require_identity(checkpoint[KEY]["game"])
     # Its content is checked when a network is built from it.
     require_part(type(checkpoint[KEY]["network"]) is dict, "its network", "settings by name")

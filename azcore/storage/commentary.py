@@ -8,8 +8,6 @@ has an improved policy instead of visits, and its shares are written as `top D4 
 optional.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 TOP = 3  # moves that a comment lists

@@ -5,8 +5,6 @@ A record holds no positions, so `Ends` replays the game once, when it enters the
 Letters: H rows, W columns of an observation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 
@@ -24,11 +22,7 @@ NO_END = np.dtype([])  # games without needed ends
 
 
 class Ends:
-    """Replays records to their ends. Not thread-safe.
-
-    Args:
-        targets: the targets of `OF_THE_END` to store, which the game must state.
-    """
+    """Replays records to their ends, for some of `OF_THE_END`. Not thread-safe."""
 
     def __init__(self, game: Game, targets: Collection[str]) -> None:
         _, height, width = game.observation_shape

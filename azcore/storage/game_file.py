@@ -9,8 +9,6 @@ frame, which now counts the games of the closed files. So the latest part always
 whole, each part is a complete file, and whole files of old games can be dropped and skipped.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -99,18 +97,12 @@ def _put(part: Path, path: Path) -> None:
 
 @dataclass(frozen=True)
 class _Part:
-    """One of the files that hold the games.
-
-    Attributes:
-        before: the games before those in it.
-        beginning: bytes of the frame that records them.
-        end: the place where it ends.
-    """
+    """One of the files that hold the games."""
 
     path: Path
-    before: Forgotten
-    beginning: int
-    end: int
+    before: Forgotten  # the games before those in it
+    beginning: int  # bytes of the frame that records them
+    end: int  # the place where it ends
 
     def physical(self, place: int) -> int:
         """The file offset of a place."""

@@ -12,8 +12,6 @@ legal; see `azcore.storage.referee`.
 Letters: T length of the game in plies, K total legal actions with visits over all plies.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import reprlib
@@ -205,11 +203,7 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
 
 
 def _record_of(payload: bytes, magic: bytes) -> GameRecord:
-    """The record of a frame's payload.
-
-    Raises:
-        ValueError, KeyError, TypeError, RecursionError: it is not a record.
-    """
+    """The record of a payload; else ValueError, KeyError, TypeError or RecursionError."""
     line = payload.find(b"\n", 0, MOST_HEADER_BYTES)
     demand(line >= 0, "a header", f"a line of at most {MOST_HEADER_BYTES} bytes", "more")
     header = json.loads(payload[:line], parse_constant=_refuse_constant)

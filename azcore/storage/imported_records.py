@@ -8,8 +8,6 @@ at random, as their comments state, form its opening, which gives no samples. A 
 early counts as resigned by its loser, or as agreed if it was drawn.
 """
 
-from __future__ import annotations
-
 from itertools import takewhile
 from typing import Any
 
@@ -24,11 +22,7 @@ from azcore.storage.transcripts import OPENING
 
 
 class RecordMaker:
-    """Makes records from one game's transcripts. Not thread-safe.
-
-    Args:
-        game: the game whose rules apply.
-    """
+    """Makes records from transcripts, by the rules of one game. Not thread-safe."""
 
     def __init__(self, game: Game) -> None:
         self.game = game

@@ -3,8 +3,6 @@
 Letters: N samples, A actions, T plies of a game, D later values.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

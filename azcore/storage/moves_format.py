@@ -7,8 +7,6 @@ every game. It omits empty parts: `start` (text of a position), `players`, `head
 (one a move) and `result`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from functools import partial

@@ -9,8 +9,6 @@ quotes around it. Moves may follow, then operations, each with its operands and 
 lines and lines that begin with # are comments.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Iterator, Mapping

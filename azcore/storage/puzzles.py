@@ -8,8 +8,6 @@ A line is one of `azcore.storage.positions`, and `Game.text_to_action` reads eac
 The reader ignores operations other than these and `id`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ replay is compiled and takes about 1 µs a position, as long as reading the reco
 Letters: T length of the game in plies, K actions in its policy targets, A actions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple

@@ -3,14 +3,12 @@
 Positions are not stored. Compiled code rebuilds one by replaying its game, in 4 to 25 µs. The data
 for samples lies in a few flat arrays, so a batch takes a handful of calls that do not hold the GIL.
 Other threads can therefore prepare the next batches while the learner takes a step. `window_games`
-limits the memory. The arrays may lie on disk (`azcore.storage.scratch`): the same code reads them,
+limits the memory. The arrays may lie on disk (`azcore.storage.ring`): the same code reads them,
 and the system keeps as many of their pages in memory as fit.
 
 Letters: N positions of a batch, A actions, C H W planes, T plies of a game, K actions in its policy
 targets.
 """
-
-from __future__ import annotations
 
 import math
 from collections import deque
@@ -403,11 +401,7 @@ class ReplayBuffer:
         return ends - firsts[games % room]  # type: ignore[no-any-return]
 
     def _auxiliary(self, sign: FloatArray, found: Found) -> dict[str, FloatArray]:
-        """The wanted targets.
-
-        Args:
-            sign: float32 [N], -1 where seat 1 is to move.
-        """
+        """The wanted targets; `sign` is float32 [N], -1 where seat 1 is to move."""
         looked_up = {
             "reply": found.reply,
             "later_values": found.later,

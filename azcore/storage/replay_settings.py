@@ -1,7 +1,5 @@
 """The settings of `replay`: how many games the window holds and how often it samples them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated

@@ -23,8 +23,6 @@ aside/                   files set aside when the run returned to an earlier che
 lock                     held by the process that uses the directory
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import math

@@ -4,8 +4,6 @@ A run may come from anyone. Therefore they exclude players, programs to run and 
 come from the command line that resumes the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from typing import Any
 

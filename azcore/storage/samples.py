@@ -3,8 +3,6 @@
 Letters: N samples, A actions, C H W planes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

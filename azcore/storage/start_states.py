@@ -3,8 +3,6 @@
 Letters: N positions of a batch, S different states in which their games begin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -17,8 +17,6 @@ are used.
 A folder stands for all files in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

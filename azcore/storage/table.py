@@ -1,7 +1,5 @@
 """A CSV table that a run appends to and a resumed run truncates."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

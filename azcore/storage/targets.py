@@ -13,8 +13,6 @@ later_values  the search's values over the next few plies, discounted (KataGo, s
 plies_left    how long the game still lasts (lc0, moves left)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from azcore.game import Game

@@ -9,8 +9,6 @@ becomes a transcript of its actions and its players. `azcore.storage.imported_re
 the other direction.
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 import re
@@ -308,12 +306,7 @@ def file_name(number: int, form: TranscriptFormat) -> str:
 
 
 def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Transcript:
-    """The transcript of a self-play game, with search results as comments on the moves.
-
-    Args:
-        record: the finished game.
-        form: provides the text of a resignation.
-    """
+    """The transcript of a finished self-play game, with search results as comments on the moves."""
     name = f"azcore, step {record.weights_version}"
     resigned = record.resigned_by
     result = form.draw if record.agreed else None

@@ -4,8 +4,6 @@ It limits their size, accepts plain values only, resolves and executes nothing, 
 link when writing next to them.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import stat

@@ -1,7 +1,5 @@
 """Checks that play the same game in parallel in other ways: mapped, by an oracle, in batches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks of `Game.board`: its content, and the clicks for actions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

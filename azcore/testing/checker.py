@@ -4,8 +4,6 @@ A check is a function or method in another file of this folder. It queries the g
 must hold with `expect` and its variants; the first failure ends the run.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

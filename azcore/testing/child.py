@@ -4,8 +4,6 @@ The child is a fork, so it starts in milliseconds with everything already loaded
 memory with its parent, in which it records the next call of the game, and the moves before it.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import mmap
 import os
@@ -30,7 +28,7 @@ _PIECE = 1 << 16  # bytes read at once
 Result = TypeVar("Result")
 
 
-def in_child(game: Game, work: Callable[[Note], Result]) -> Result:
+def in_child(game: Game, work: "Callable[[Note], Result]") -> Result:
     """The result of `work` in a child process.
 
     Args:

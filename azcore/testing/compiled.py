@@ -1,7 +1,5 @@
 """Checks of compiled rules: writes out of bounds, and agreement with the interpreted rules."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from copy import copy

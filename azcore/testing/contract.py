@@ -1,7 +1,5 @@
 """The identities of the contract, the error for a broken one, and the report."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -47,7 +45,7 @@ class ContractError(FaultyGameError):
         super().__init__(message)
         self.identity = identity
 
-    def __reduce__(self) -> tuple[type[ContractError], tuple[Identity, str]]:
+    def __reduce__(self) -> "tuple[type[ContractError], tuple[Identity, str]]":
         return ContractError, (self.identity, str(self))  # to be raised in another process
 
 

@@ -1,7 +1,5 @@
 """Perft: the number of sequences of legal actions, which reveals a single wrong action."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks of a game's data on its ends: `ownership`, `score` and `material`."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any
@@ -49,13 +47,7 @@ class Signs:
 def check_end(
     checker: Checker, state: Any, view: View, mapped: list[tuple[int, Symmetry, Any]]
 ) -> None:
-    """Check the end of a game.
-
-    Args:
-        state: terminal.
-        view: the state's view.
-        mapped: the same end under symmetries of the game: index, symmetry, state.
-    """
+    """Check the end of a game. `mapped`: it under each symmetry, as index, symmetry and state."""
     game, identity = checker.game, Identity.ENDS
     if game.has_ownership:
         cells = _ownership(checker, state)

@@ -1,7 +1,5 @@
 """Checks of facts that a game's author states about one position."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 

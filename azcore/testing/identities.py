@@ -3,8 +3,6 @@
 Start with `_RandomGames.check_one`, which plays a game ply by ply and calls the checks in order.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Recorded games: a playthrough describes every position, so it reveals any change in a game."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Iterator, Sequence

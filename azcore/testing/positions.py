@@ -4,8 +4,6 @@ A key may omit something that matters only later, such as a right to castle. The
 only where confused positions differ in their legal actions, their end or their player.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random games and their states, for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

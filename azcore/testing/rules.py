@@ -1,7 +1,5 @@
 """Checks of the rules at one position: end against actions, `step` against mask, repeatability."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Measures the speed of a game's rules, for `command=bench` and `command=check`."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Checks of texts: actions and states read back, damaged or meaningless text, colours swapped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace

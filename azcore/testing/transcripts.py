@@ -1,7 +1,5 @@
 """Checks of `Game.transcript_formats`: writes finished games and reads them back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from azcore.errors import GameError, InvalidTextError
@@ -22,12 +20,7 @@ class Transcripts:
         self.formats = checker.ask(Identity.TRANSCRIPT, "transcript_formats")
 
     def check(self, actions: Sequence[int], start: str | None, view: View) -> None:
-        """Check a finished game.
-
-        Args:
-            actions: its plies.
-            start: text of the position in which it began; None: the initial one.
-        """
+        """Check a finished game; `start` is the text of its first position, None: the initial."""
         self.games += 1
         if self.games > _GAMES:
             return

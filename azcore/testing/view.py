@@ -1,7 +1,5 @@
 """The view of a state: copies of everything that a game returns for it, compared by every check."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

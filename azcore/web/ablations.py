@@ -1,7 +1,5 @@
 """Ablations of a search: a lesson removes or alters one part of it to show what that part does."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,19 +20,12 @@ CONSTANT = 1e30  # of c_base: C(s) does not grow with visits
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """How a search differs from the default.
+    """How a search differs from the default."""
 
-    Args:
-        network: which outputs it keeps: `both`, `value` or `policy` alone, or `none`.
-        noise: the share of noise at the root, by its name in `NOISE`.
-        exploration: the factor of C(s), by its name in `EXPLORATION`.
-        turns: whether a value changes sign with the player; false is a well-known bug.
-    """
-
-    network: str = "both"
-    noise: str = "none"
-    exploration: str = "usual"
-    turns: bool = True
+    network: str = "both"  # which outputs it keeps: `both`, `value` or `policy` alone, or `none`
+    noise: str = "none"  # the share of noise at the root, by its name in `NOISE`
+    exploration: str = "usual"  # the factor of C(s), by its name in `EXPLORATION`
+    turns: bool = True  # whether a value changes sign with the player; false is a well-known bug
 
 
 class AblatedEvaluator(Evaluator):

@@ -5,8 +5,6 @@ requests over the web socket, as JSON of at most `LARGEST_MESSAGE` bytes (`conne
 server accepts web sockets from its own page only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hmac
@@ -40,14 +38,17 @@ from azcore.errors import AzcoreError
 from azcore.report.side_by_side import SIDE_BY_SIDE
 from azcore.web.levels import describe_levels
 from azcore.web.players import Players
-from azcore.web.requests import Later, RefusedError, Tell
+from azcore.web.requests import Later, Tell
 from azcore.web.runs import Runs
 from azcore.web.texts import languages, texts
 from azcore.web.view import Plain
 
 STATIC = Path(__file__).with_name("static")
 # Scripts that the page shares with reports, each of which is one self-contained file.
-OF_REPORTS = [Path(report.__file__).with_name(name) for name in ("films.js", "films.css")]
+OF_REPORTS = [
+    Path(report.__file__).with_name(name)
+    for name in ("chart.js", "chart.css", "films.js", "films.css")
+]
 MOST_WAITING = 64  # requests of a page in the queue; with more, the server disconnects it
 MOST_UNREAD = 64  # messages that a page has not received yet; with more, its requests wait
 VIEWS = ("/", "/inside", "/sees", "/watch")  # where a link with a token may point
@@ -104,99 +105,69 @@ def make_app(
     """The page as an ASGI application.
 
     Args:
-        players: the players.
-        runs: that the page shows.
         make_room: makes a room from its `send` and `later`.
         make_inside: makes a room of the page that shows a search.
         make_sees: makes a room of the page that shows the network's input.
-        settings: the page's settings.
         token: the token that a visitor must present; None: no token.
     """
     visitors = Visitors(settings.visitors)
 
-    def page(_: Request) -> FileResponse:
-        return FileResponse(STATIC / "index.html")
-
-    def inside(_: Request) -> FileResponse:
-        return FileResponse(STATIC / "inside.html")
-
-    def sees(_: Request) -> FileResponse:
-        return FileResponse(STATIC / "sees.html")
-
-    def watch(_: Request) -> FileResponse:
-        return FileResponse(STATIC / "watch.html")
-
     def listed(_: Request) -> JSONResponse:
         return JSONResponse(runs.listed())
 
+    @_or_404
     def curves(request: Request) -> Response:
-        try:
-            return JSONResponse(runs.curves(request.query_params.get("run", "")))
-        except RefusedError as error:
-            return PlainTextResponse(str(error), status_code=404)
+        return JSONResponse(runs.curves(request.query_params.get("run", "")))
 
+    @_or_404
     def games(request: Request) -> Response:
-        try:
-            return JSONResponse(runs.games(request.query_params.get("run", "")))
-        except RefusedError as error:
-            return PlainTextResponse(str(error), status_code=404)
+        return JSONResponse(runs.games(request.query_params.get("run", "")))
 
+    @_or_404
     def report_of(request: Request) -> Response:
-        try:
-            page = runs.report(request.query_params.get("run", ""))
-        except RefusedError as error:
-            return PlainTextResponse(str(error), status_code=404)
+        page = runs.report(request.query_params.get("run", ""))
         return HTMLResponse(page, headers={POLICY_HEADER: REPORT_POLICY})
 
+    @_or_404
     def side_by_side(request: Request) -> Response:
         query = request.query_params
-        try:
-            page = runs.side_by_side(query.getlist("run"))
-        except RefusedError as error:
-            return PlainTextResponse(str(error), status_code=404)
+        page = runs.side_by_side(query.getlist("run"))
         kept = f'attachment; filename="{SIDE_BY_SIDE}"' if query.get("save") else "inline"
         headers = {POLICY_HEADER: REPORT_POLICY, "content-disposition": kept}
         return HTMLResponse(page, headers=headers)
 
-    async def to_room(socket: WebSocket) -> None:
-        await visitors.welcome(socket, make_room)
-
-    async def to_inside(socket: WebSocket) -> None:
-        await visitors.welcome(socket, make_inside)
-
-    async def to_sees(socket: WebSocket) -> None:
-        await visitors.welcome(socket, make_sees)
+    def welcome(make: MakeRoom) -> Callable[[WebSocket], Awaitable[None]]:
+        return lambda socket: visitors.welcome(socket, make)
 
     def players_json(_: Request) -> JSONResponse:
         found = [entry.plain for entry in players.entries()]
         levels = {group: describe_levels(group != "search") for group in ("shipped", "search")}
         return JSONResponse({"players": found, "levels": levels})
 
+    @_or_404
     def board(request: Request) -> Response:
-        try:
-            picture = players.picture(request.query_params.get("player", ""))
-        except AzcoreError as error:
-            return PlainTextResponse(str(error), status_code=404)
+        picture = players.picture(request.query_params.get("player", ""))
         return Response(picture, media_type="image/svg+xml")
 
     routes = [
-        Route("/", page),
+        Route("/", _file(STATIC / "index.html")),
         Route("/players.json", players_json),
         Route("/board.svg", board),
         *(Route(f"/texts/{name}.json", _translations(name)) for name in languages()),
         *(Route(f"/static/{path.name}", _file(path)) for path in OF_REPORTS),
         Mount("/static", StaticFiles(directory=STATIC)),
-        Route("/inside", inside),
-        Route("/sees", sees),
-        Route("/watch", watch),
+        *(
+            Route(f"/{name}", _file(STATIC / f"{name}.html"))
+            for name in ("inside", "sees", "watch")
+        ),
         Route("/runs.json", listed),
         Route("/run.json", curves),
         Route("/games.json", games),
         Route("/report", report_of),
         Route("/side-by-side", side_by_side),
-        WebSocketRoute("/room", to_room),
-        WebSocketRoute("/inside/room", to_inside),
-        WebSocketRoute("/sees/room", to_sees),
+        WebSocketRoute("/room", welcome(make_room)),
+        WebSocketRoute("/inside/room", welcome(make_inside)),
+        WebSocketRoute("/sees/room", welcome(make_sees)),
     ]
     return Guard(Starlette(routes=routes), settings.host, token)
 
@@ -207,6 +178,18 @@ def _translations(language: str) -> Callable[[Request], JSONResponse]:
 
 def _file(path: Path) -> Callable[[Request], FileResponse]:
     return lambda _: FileResponse(path)
+
+
+def _or_404(answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
+    """The response of a function, or its error as a response."""
+
+    def answered(request: Request) -> Response:
+        try:
+            return answer(request)
+        except AzcoreError as error:
+            return PlainTextResponse(str(error), status_code=404)
+
+    return answered
 
 
 class Guard:

@@ -5,8 +5,6 @@ By itself, uvicorn waits forever for a request or for a client that does not rea
 left, asyncio prints a traceback for each connection that it cannot accept, many thousands a second.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math
@@ -30,12 +28,7 @@ SPARE = OWN_FILES + 3 * BACKLOG
 
 
 def server_of(app: ASGIApp, visitors: int) -> uvicorn.Server:
-    """A server for HTTP and web sockets that logs errors alone.
-
-    Args:
-        app: the application.
-        visitors: the largest number of rooms.
-    """
+    """A server for HTTP and web sockets, for so many rooms, that logs errors alone."""
     crowd = _Crowd(MOST + visitors)
 
     class Connection(H11Protocol):
@@ -69,11 +62,7 @@ def server_of(app: ASGIApp, visitors: int) -> uvicorn.Server:
 
 
 class _Crowd:
-    """The connections of one server.
-
-    Args of the constructor:
-        most: connections; fewer if the process may not open so many files.
-    """
+    """The connections of one server; fewer if the process may not open so many files."""
 
     def __init__(self, most: int) -> None:
         self._most = max(1, min(most, _files(most + SPARE) - SPARE))

@@ -5,8 +5,6 @@ lines in the order of a walk through it, the main line first. Each line states h
 shares with the line before it; for the first, that is the line in the room.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,15 +3,13 @@
 All values sent to the page take the view of the player to move at their node, as in the formulas.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from azcore.engine.thought import Line
 from azcore.errors import AzcoreError
-from azcore.game import Game
+from azcore.game import Game, texts_along
 from azcore.pictures import Hint, Layers, draw, heat_of
 from azcore.search.evaluators import Evaluator
 from azcore.search.inspection import EdgeView, NodeView, Simulation, Stepper, has_node, node_at
@@ -32,13 +30,8 @@ MOST_FOUND = 6  # actions listed in a result
 class Inside:
     """One search that a visitor steps through.
 
-    One thread at a time calls `do`.
-
-    Args of the constructor:
-        players: the players.
-        search: how PUCT searches.
-        gumbel: the settings of Gumbel's rule; None: not available.
-        send: sends the page a message.
+    One thread at a time calls `do`. PUCT searches as in `search`; Gumbel's rule is not available
+    without `gumbel`.
     """
 
     def __init__(
@@ -226,11 +219,7 @@ class Inside:
     def _texts(self, path: Sequence[int]) -> list[str]:
         """Actions from the root in notation."""
         assert self._line is not None
-        game, state, texts = self._game, self._line.state, []
-        for action in path:
-            texts.append(game.action_to_notation(state, action))
-            state = game.step(state, action)
-        return texts
+        return texts_along(self._game, self._line.state, path, notation=True)
 
     def _seat(self, path: Sequence[int]) -> str:
         """The name of the player to move; of seat 0 if the game is over."""

@@ -4,8 +4,6 @@ A page names the strength of each seat as text: a level, `200` simulations, or `
 games have the same levels; docs/experiments.md has matches between neighbouring ones.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Mapping
@@ -23,18 +21,12 @@ from azcore.web.requests import RefusedError
 
 
 class Way(NamedTuple):
-    """How to choose moves.
+    """How to choose moves."""
 
-    Args:
-        network: whether the player's network judges positions; else every position has value 0, and
-            all moves have equal priors.
-        simulations: the simulations per move.
-        noise: the policy's noise, see `NoisyEvaluator`.
-    """
-
+    # Whether the player's network judges positions; else all have value 0 and equal priors.
     network: bool
-    simulations: int
-    noise: float = 0.0
+    simulations: int  # per move
+    noise: float = 0.0  # of the policy, see `NoisyEvaluator`
 
     @property
     def words(self) -> str:
@@ -75,17 +67,11 @@ def describe_levels(has_network: bool) -> list[tuple[str, str, str]]:
 
 
 class Strength(NamedTuple):
-    """How a seat of the engine plays: at a level, or within the visitor's own limits.
+    """How a seat of the engine plays: at a level, or within the visitor's own limits."""
 
-    Args:
-        text: its name in a page.
-        limits: the limits of the search of a move.
-        way: the level's way; None: simulations or seconds.
-    """
-
-    text: str
-    limits: Limits
-    way: Way | None = None
+    text: str  # its name in a page
+    limits: Limits  # the limits of the search of a move
+    way: Way | None = None  # the level's way; None: simulations or seconds
 
 
 def strength(text: object, has_network: bool, most: int, most_seconds: float) -> Strength:

@@ -1,7 +1,5 @@
 """How the page shares the machine with a run."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -12,16 +10,11 @@ LOOK_AGAIN = 3.0  # seconds between two checks whether a run is active
 
 
 class Pace:
-    """Keeps this process's processor time within a share while a run is active.
+    """Keeps this process's processor time within a share, at most 1, while a run is active.
 
     A bucket of processor time fills at `share` times the number of cores, and the process's work
     drains it. While it is empty, `wait` pauses. Priorities cannot cap this: they weigh thread
     against thread, and visitors are many threads.
-
-    Args of the constructor:
-        share: the share of the processors' time, above 0, at most 1.
-        cores: the machine's number of cores.
-        is_active: whether a run is active here.
     """
 
     def __init__(self, share: float, cores: int, is_active: Callable[[], bool]) -> None:

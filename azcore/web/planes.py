@@ -1,7 +1,5 @@
 """The page `/sees`: what the network sees of a position, and the game's symmetries."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,14 +19,7 @@ NOW = "Now"  # the head of planes whose name has no comma
 
 
 class Planes:
-    """The planes of one position.
-
-    One thread at a time calls `do`.
-
-    Args of the constructor:
-        players: the players.
-        send: sends the page a message.
-    """
+    """The planes of one position. One thread at a time calls `do`."""
 
     def __init__(self, *, players: Players, send: Tell) -> None:
         self._players, self._send = players, send

@@ -1,7 +1,5 @@
 """The players: shipped networks, checkpoints of runs, and search without a network."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import weakref
@@ -35,33 +33,19 @@ MOST_LOADED = 8  # networks in memory
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One player.
+    """One player."""
 
-    Args:
-        name: its name in the page.
-        game: the game's name.
-        title: the game's title, with its settings.
-        player: its title.
-        group: `shipped`, `runs` or `search`.
-        run: the checkpoint's run; empty: none.
-        step: optimizer steps of the checkpoint; None: not from a run.
-        seconds: duration of the run until then; None: not in its table.
-        settings: the game's settings, where they differ from the defaults.
-        summary: the summary of the rules.
-        claims: the scores of its levels, by level.
-    """
-
-    name: str
-    game: str
-    title: str
-    player: str
-    group: str
-    run: str = ""
-    step: int | None = None
-    seconds: float | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    summary: str = ""
-    claims: Mapping[str, str] = field(default_factory=dict)
+    name: str  # in the page
+    game: str  # its name
+    title: str  # the game's, with its settings
+    player: str  # its title
+    group: str  # `shipped`, `runs` or `search`
+    run: str = ""  # the checkpoint's; empty: none
+    step: int | None = None  # optimizer steps of the checkpoint; None: not from a run
+    seconds: float | None = None  # duration of the run until then; None: not in its table
+    settings: Mapping[str, Any] = field(default_factory=dict)  # that differ from the defaults
+    summary: str = ""  # of the rules
+    claims: Mapping[str, str] = field(default_factory=dict)  # the scores of its levels, by level
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -71,13 +55,10 @@ class Entry:
 class Players:
     """Lists players and loads them; for several threads.
 
-    Attributes:
-        pace: the pace of all evaluations together; None: unlimited.
-
     Args of the constructor:
         load: loads a checkpoint, named as in `checkpoint=`, or None and a game without a network.
         runs: the folder of runs.
-        pace: see above.
+        pace: the pace of all evaluations together; None: unlimited.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """Requests of a page: every room reads and dispatches them in the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reviews a whole game: searches each position, and finds the mistakes."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +19,7 @@ MISTAKE = 0.1  # of the winning chance: a move that loses more is a mistake
 class Judged:
     """A review's search has ended; no page can send this."""
 
-    review: Review
+    review: "Review"
     turn: int
     thought: Thought
 
@@ -37,15 +35,11 @@ class _Opinion:
 class Review:
     """Searches the positions of a game from first to last, and moves that a visitor tries.
 
-    One thread at a time calls it. Each search ends by passing a `Judged` to `later`, which must
-    come back through `judge`.
+    One thread at a time calls it. The thinker is the review's alone. Each search ends by passing a
+    `Judged` to `later`, which must come back through `judge`.
 
     Args of the constructor:
-        thinker: searches, for this review alone.
-        line: the game.
         simulations: the simulations per position.
-        send: sends the page a message.
-        later: queues something.
     """
 
     def __init__(

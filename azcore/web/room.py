@@ -1,7 +1,5 @@
 """One visitor's game, and the requests that change it."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time
@@ -72,11 +70,7 @@ class Room:
     thread, so that no result is applied to another position.
 
     Args of the constructor:
-        players: the players.
-        search: how engines search.
-        engine: how engines think; the numbers of `settings` replace some of its own.
-        settings: the page's settings.
-        send: sends the page a message.
+        engine: how engines think; the numbers of `settings`, the page's, replace some of its own.
         later: queues something behind the page's requests.
     """
 

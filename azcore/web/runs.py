@@ -4,8 +4,6 @@ It reads the run directory alone, and only when its tables have changed, so that
 run nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time
@@ -52,11 +50,7 @@ LONGEST_REST = 30.0  # seconds before the next read, such as after compiling its
 
 
 class Runs:
-    """Reads runs; for several threads.
-
-    Args of the constructor:
-        folder: holds run directories, at any depth.
-    """
+    """Reads the runs of a folder, at any depth; for several threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -171,15 +165,11 @@ class Runs:
 
 
 class Kept:
-    """Caches a function's result for each run until the run's tables change.
+    """Caches a function's result for each run until the run's tables change, `most` runs at once.
 
-    It caches a failure to read, too.
+    It caches a failure to read, too. One thread at a time calls `make`, the function.
 
     It takes at most `SHARE` of a core's time for each run, however short the run's generations are.
-
-    Args of the constructor:
-        make: the function, called by one thread at a time.
-        most: runs in memory.
     """
 
     def __init__(self, make: Callable[[RunDirectory], Any], most: int = MOST_KEPT) -> None:

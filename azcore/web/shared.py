@@ -1,7 +1,5 @@
 """One network for many visitors: it evaluates their searches in shared batches."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np
@@ -24,11 +22,7 @@ class SharedEvaluator(Evaluator):
     """An evaluator for many threads: the first free caller evaluates the whole queue.
 
     While one thread evaluates, others queue up for the next batch. So a batch grows with the number
-    of visitors, and nobody waits on purpose.
-
-    Args of the constructor:
-        evaluator: called by one thread at a time.
-        pace: the page's pace; None: as fast as it can.
+    of visitors, and nobody waits on purpose. Without a pace it evaluates as fast as it can.
     """
 
     def __init__(self, evaluator: Evaluator, pace: Pace | None = None) -> None:

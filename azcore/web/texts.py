@@ -5,8 +5,6 @@ Each table, `texts/LANGUAGE.json`, has English sentences with their translations
 summary and the ways in which its games end.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

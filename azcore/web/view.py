@@ -4,13 +4,11 @@ Values are in the view of seat 0, so that bar and graph share one sign; the tabl
 the view of the player to move, as in every engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from azcore.engine.thought import Line, Thought, Variation
-from azcore.game import Game
+from azcore.game import Game, texts_along
 from azcore.game.board import Board
 from azcore.pictures import Layers, draw, heat_of, line_of, loose_pieces, overlay, owners_of
 from azcore.pictures.geometry import Box
@@ -141,11 +139,7 @@ def movers(game: Game, states: Sequence[Any]) -> list[int]:
 
 def along(game: Game, state: Any, actions: Sequence[int]) -> list[str]:
     """The first actions of an expected line, as people write them."""
-    texts = []
-    for action in actions[:PLIES]:
-        texts.append(game.action_to_notation(state, action))
-        state = game.step(state, action)
-    return texts
+    return texts_along(game, state, actions[:PLIES], notation=True)
 
 
 def thought(game: Game, found: Thought, *, layer: str, flip: bool) -> Plain:

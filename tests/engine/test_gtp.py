@@ -12,8 +12,8 @@ import pytest
 
 import azcore
 from azcore.engine import server as engine_module
+from azcore.engine.clock import SeatClock, TimeSettings
 from azcore.engine.gtp import GtpServer
-from azcore.engine.gtp_clock import SeatClock, TimeSettings
 from azcore.engine.lines import LONGEST_LINE, read_lines
 from azcore.engine.server import Engine, Loaded
 from azcore.engine.thinker import Thinker

@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 import azcore
+from azcore.commands.bench.learner import feeding_ratio
 from azcore.errors import CheckpointError, SettingError
 from azcore.learner import ratio
 from azcore.learner.data import GenerationLoader, SelfPlayData, compile_sampling, draw_batch
 from azcore.learner.ratio import Ratio
 from azcore.learner.sources import GameSource
-from azcore.learner.speed import feeding_ratio
 from azcore.selfplay.pool import NOTHING, ActorStatistics, Amount
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord

@@ -58,12 +58,24 @@ def runs_fixture(tmp_path_factory: Any) -> Path:
     return folder
 
 
-ONE_POINT = """import('/static/chart.js').then(it => {
-  const host = document.createElement('div')
-  const curve = { label: 'one', colour: 'red', points: [[30, 1]] }
-  it.draw(host, { title: 'loss', unit: '', xName: 'step', fromZero: true, curves: [curve] })
-  return [...host.querySelectorAll('text.soft')].map(text => text.textContent).filter(Boolean)
-})"""  # the marks of its axes
+ONE_POINT = """(() => {
+  const host = element('div', { style: 'width: 240px' }, null, document.body)
+  const curve = { label: 'one', colour: 'red', x: [30], y: [1] }
+  drawCurves(host, 'step', { title: 'loss', unit: '', height: 210, low: 0 }, [curve])
+  const marks = [...host.querySelectorAll('text')].map(text => text.textContent).filter(Boolean)
+  host.remove()
+  return marks
+})()"""  # the marks of its axes
+
+TWO_RUNS = """(() => {
+  const host = element('div', { style: 'width: 240px' }, null, document.body)
+  const curves = [{ label: 'short', x: [1, 3], y: [1, 2] }, { label: 'long', x: [1, 9], y: [4, 3] }]
+  drawCurves(host, 'step', { title: 'loss', unit: '', height: 210 }, curves)
+  host.querySelector('svg').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }))
+  const lines = [...host.querySelectorAll('.tip div')].map(line => line.textContent)
+  host.remove()
+  return lines
+})()"""  # the values at the last point of the longer run
 
 
 def write(run: Path, generations: int) -> None:
@@ -310,12 +322,15 @@ def test_a_run_that_goes_on_in_a_browser(place: str, runs: Path, width: int) -> 
         row.get_by_text("90", exact=True).wait_for()
         page.locator(f'[data-chart=policy_loss] svg:not([aria-label="{before}"])').wait_for()
         chart.hover()
-        note = page.locator("[data-chart=policy_loss] .note p").first
+        note = page.locator("[data-chart=policy_loss] .tip div").nth(1)
         assert note.inner_text().startswith("deep/table, ")
         page.mouse.move(0, 0)
-        times = "import('/static/chart.js').then(it => [-3700, 0.31, 59.9, 95, 3700].map(it.time))"
+        times = "import('/static/watch.js').then(it => [-3700, 0.31, 59.9, 95, 3700].map(it.time))"
         assert page.evaluate(times) == ["−3.7k s", "0.31 s", "59 s", "1:35 min", "1:01 h"]
-        assert page.evaluate(ONE_POINT) == ["0", "0.25", "0.5", "0.75", "1", "0", "15", "30"]
+        assert page.evaluate(ONE_POINT) == [
+            *("0", "0.5", "1", "0", "10", "20", "30", "optimizer steps")
+        ]
+        assert page.evaluate(TWO_RUNS) == ["9 optimizer steps", "short2 at 3", "long3"]
         page.locator("[data-run=true]").check()
         page.locator("[data-chart=rating] svg").wait_for()
         page.check("input[value=evaluations]")

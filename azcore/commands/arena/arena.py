@@ -1,7 +1,5 @@
 """`command=arena`: plays a tournament, or a comparison of runs."""
 
-from __future__ import annotations
-
 from azcore.assembly.parts import Config
 from azcore.commands.arena.comparison import comparison
 from azcore.commands.arena.tournament import tournament

@@ -1,7 +1,5 @@
 """Sentences about what the variants (arms) of a comparison share and where they differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
@@ -37,11 +35,7 @@ def identical_arms(runs: Sequence[Run]) -> list[list[str]]:
 
 
 def unlike(runs: Sequence[Run], last: Mapping[str, MeanPoint]) -> Iterator[str]:
-    """How the training of runs differed, beyond their settings.
-
-    Args:
-        last: the last moment at which each variant is rated.
-    """
+    """How training differed beyond settings, up to the `last` rated moment of each variant."""
     variants = labels(last)
     several = any(len(point.of) > 1 for point in last.values())
     names = {

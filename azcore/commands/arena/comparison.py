@@ -19,8 +19,6 @@ With `supervised.games=[FILE.azg]` it also measures how well each checkpoint pre
 games, which Silver 2017, figure 3, plots next to the ratings.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
@@ -317,11 +315,7 @@ def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
 def _pairs(
     curves: Mapping[str, Sequence[MeanPoint]], pool: Pool, same: Sequence[Sequence[str]]
 ) -> dict[tuple[str, str], Difference]:
-    """The difference between the last means of every two variants, the stronger first.
-
-    Args:
-        same: variants with the same weights, which do not differ.
-    """
+    """Differences of all variants' last means, the stronger first; `same` ones do not differ."""
     found = {}
     by_strength = sorted(curves, key=lambda variant: -curves[variant][-1].rating.value)
     for pair in combinations(by_strength, 2):

@@ -3,8 +3,6 @@
 It needs matplotlib, which comes with the extra `plot`.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@
 match of a row: a few digits of a hash of who plays, and how.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -79,11 +77,7 @@ def write_ratings(path: Path, standings: Sequence[Standing]) -> None:
 
 
 class MatchFiles:
-    """The matches and games of a folder.
-
-    Args:
-        prefix: the prefix of the names of both files.
-    """
+    """The matches and games of a folder; both files' names begin with `prefix`."""
 
     def __init__(self, folder: Path, game: Game, prefix: str = "") -> None:
         self.folder, self.game = folder, game

@@ -1,7 +1,5 @@
 """The matches of a folder, one after another, without repeats."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -36,16 +34,11 @@ Ended = Callable[[int, MatchResult, float | None], None]
 
 @dataclass(frozen=True)
 class Pairing:
-    """A match to be played.
+    """A match to be played."""
 
-    Args:
-        players: their indices among all players, the first of the match first.
-        match: its identity, see `match_of`.
-    """
-
-    players: tuple[int, int]
+    players: tuple[int, int]  # their indices among all players, the first of the match first
     seed: int
-    match: str
+    match: str  # its identity, see `match_of`
 
 
 def match_of(*parts: object) -> str:
@@ -55,17 +48,11 @@ def match_of(*parts: object) -> str:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """The starting positions, the openings, and the tablebase that ends games.
+    """The starting positions, the openings, and the tablebase that ends games."""
 
-    Args:
-        starts: positions; None: the initial one.
-        book: the book of openings; None: openings are random.
-        tablebase: None: games are played to their end.
-    """
-
-    starts: Starts | None = None
-    book: Book | None = None
-    tablebase: Tablebase | None = None
+    starts: Starts | None = None  # positions; None: the initial one
+    book: Book | None = None  # the book of openings; None: openings are random
+    tablebase: Tablebase | None = None  # None: games are played to their end
 
 
 def play_all(
@@ -77,11 +64,7 @@ def play_all(
     console: Console,
     ended: Ended,
 ) -> tuple[dict[str, MatchResult], bool]:
-    """The results, and whether Ctrl-C stopped some matches.
-
-    Args:
-        files: where matches are saved, perhaps including earlier ones.
-    """
+    """The results, some perhaps saved in `files` before; and whether Ctrl-C stopped some."""
     arena, sprt = settings.arena, settings.early_stop
 
     def is_whole(result: MatchResult) -> bool:

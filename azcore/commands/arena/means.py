@@ -1,7 +1,5 @@
 """Means over several seeds, their differences, and the intervals of the ratings of one pool."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The output of `command=arena`: the rating list, the cross table, and sentences about both."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

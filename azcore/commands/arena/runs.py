@@ -1,7 +1,5 @@
 """The runs of a comparison, their variants and seeds, and the checkpoints to rate."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -11,8 +11,6 @@ straight line in a third, between two plateaus: at random play and at perfect pl
 plateau would have too small a slope, so `between` leaves those checkpoints out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,12 +1,10 @@
 """The settings of a comparison of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from azcore.arena.match import require_pairs
+from azcore.arena.sprt import PAIRS
 from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Checked, build, one_of, require
 
 X = ("evaluations", "steps", "seconds", "compute")  # choices for the figure's horizontal axis
@@ -18,7 +16,7 @@ class ComparisonSettings(Checked, group="arena"):
 
     runs: tuple[str, ...]
     checkpoints: Annotated[int, ONE_OR_MORE]
-    games: int
+    games: Annotated[int, PAIRS]
     opening_plies: Annotated[int, NOT_NEGATIVE]
     num_simulations: Annotated[int, ONE_OR_MORE]
     rivals: Annotated[int, NOT_NEGATIVE]
@@ -28,7 +26,6 @@ class ComparisonSettings(Checked, group="arena"):
         runs = list(self.runs)
         require(bool(runs), "arena.runs", "run directories, or a folder of them", runs)
         super().__post_init__()
-        require_pairs(self.games, "arena.games")
 
 
 def comparison_settings(values: Mapping[str, Any]) -> ComparisonSettings:

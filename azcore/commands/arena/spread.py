@@ -4,8 +4,6 @@ Each member builds the players from the same checkpoints and texts, and plays so
 match.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -45,15 +43,11 @@ def _no_weights(packed: bytes, version: int) -> Weights:
 
 @dataclass(frozen=True)
 class ArenaRecipe(Recipe):
-    """Builds a member that plays parts of matches.
-
-    Args:
-        threads: cores for the networks of a member.
-    """
+    """Builds a member that plays parts of matches."""
 
     settings: MatchSettings
     entrants: Sequence[Entrant]
-    threads: int
+    threads: int  # cores for the networks of a member
 
     def build(self, numbers: Sequence[int], process: int) -> Member:
         Process.joins_group = True  # programs end with this process, however it ends
@@ -66,13 +60,9 @@ class ArenaRecipe(Recipe):
 
 @dataclass(frozen=True)
 class EntrantsPart(Job[Played]):
-    """Some pairs of games between two players.
+    """Some pairs of games between two players."""
 
-    Args:
-        players: their indices among all players.
-    """
-
-    players: tuple[int, int]
+    players: tuple[int, int]  # their indices among all players
     openings: list[Start]
     seed: int
 
@@ -95,11 +85,7 @@ def slots_of(
     entrants: Sequence[Entrant],
     say: Callable[[str], None],
 ) -> JobSlots:
-    """As many slots as `backend` sets or this machine has cores, at most one per pair.
-
-    Args:
-        backend: any but in this process.
-    """
+    """Slots of a backend other than inline: one per core unless set, at most one per pair."""
     backend.require_device(settings.device.type)
     stated = backend.actors if backend.name == "ray" else backend.processes
     count = min(stated or available_cores(), settings.arena.games // 2)

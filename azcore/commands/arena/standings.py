@@ -1,7 +1,5 @@
 """The rating list: one line per player."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

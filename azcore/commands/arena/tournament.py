@@ -9,8 +9,6 @@ together. It prints the results and saves them in a folder:
 After Ctrl-C it rates the matches played so far; the same command in the same folder plays the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace

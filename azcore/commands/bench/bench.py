@@ -4,8 +4,6 @@ Figures to compare are measured alternately within one run and reported as media
 are shared and their speed drifts.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -17,10 +15,10 @@ from rich.console import Console
 from rich.status import Status
 
 from azcore.assembly.parts import Config, LearningSettings, settings_from
+from azcore.commands.bench.children import ready_cold_seconds, ready_seconds
 from azcore.commands.bench.learner import learner_ratio
 from azcore.commands.bench.memory import full_trees_mb, replay_bytes_per_position, resident_mb
 from azcore.commands.bench.plan import plan_figures, plan_settings
-from azcore.commands.bench.ready import ready_cold_seconds, ready_seconds
 from azcore.commands.bench.results import Figure, Row, machine, print_table, write_results
 from azcore.commands.bench.search import (
     search_by_simulations,
@@ -69,11 +67,7 @@ find_peers: FindPeers = lambda task: {}  # noqa: E731, the script replaces it
 
 
 def bench(config: Config) -> int:
-    """Measure, print and write `bench.path`.
-
-    Returns:
-        0, or 1 if a peer failed.
-    """
+    """Measure, print and write `bench.path`. Returns 0, or 1 if a peer failed."""
     options = build(BenchSettings, config["bench"], "bench")
     sized = {
         **config,
@@ -133,7 +127,7 @@ class Progress:
         self._console = Console(stderr=True, highlight=False)
         self._status = Status("", console=self._console)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> "Progress":
         if self._console.is_terminal:
             self._status.start()
         return self

@@ -1,7 +1,5 @@
 """Memory of self-play as a whole, of full search trees, and of the replay window."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

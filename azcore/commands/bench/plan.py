@@ -16,8 +16,6 @@ games are the shortest, so the plan estimates the length of a game from all plie
 games.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 import time

@@ -3,8 +3,6 @@
 `bench.json` is `{"format", "machine", "peers", "failed", "rows"}`; a row is `Row` as an object.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """The cost of search with a free evaluator on one core, and how it scales."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Sequence
@@ -43,11 +41,7 @@ class FreeEvaluator(Evaluator):
 
 
 class MiddleGames:
-    """Games in the middle, searched together move by move; a new game replaces a finished one.
-
-    Args:
-        opening_plies: random plies before the first search.
-    """
+    """Games after random plies, searched together move by move; new ones replace the finished."""
 
     def __init__(
         self, *, game: Game, search: SearchSettings, num_trees: int, opening_plies: int

@@ -1,7 +1,5 @@
 """Self-play compared with the bare network: the search's overhead."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import threading
@@ -20,8 +18,8 @@ from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks import build_network
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
+from azcore.selfplay.pool import evaluations_per_s
 from azcore.selfplay.sizes import with_workers
-from azcore.selfplay.speed import evaluations_per_s
 
 SLICE = 0.5  # seconds of one of many alternating measurements
 
@@ -74,9 +72,7 @@ def bare_rate(
 ) -> float:
     """Evaluations/s of networks whose input is already in their memory, each on its own thread.
 
-    Args:
-        calls: each evaluates a batch once.
-        shares: positions in each of the batches.
+    Each of `calls` evaluates a batch once; `shares` are the positions in each of the batches.
     """
 
     def repeat(call: Callable[[], object]) -> int:

@@ -1,7 +1,5 @@
 """What to measure; the numbers are in `conf/bench`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

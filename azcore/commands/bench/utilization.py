@@ -1,7 +1,5 @@
 """The utilisation of a GPU while something runs, as reported by `nvidia-smi`."""
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """An estimate of the time of a self-play game on this machine with the composed settings."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 
@@ -29,9 +27,7 @@ class SelfPlayCost:
 def estimate(settings: LearningSettings, plies: float, seconds: float) -> SelfPlayCost:
     """Measure network and search separately, for about `seconds` each.
 
-    Args:
-        settings: the composed ones; a batch has self-play's `num_games` positions.
-        seconds: how long to measure; a large network may take longer for its first position.
+    A batch has self-play's `num_games` positions; a large network may take longer for its first.
     """
     network = build_network(settings.game, settings.network, settings.seed)
     batch, rate = _network_rate(

@@ -1,7 +1,5 @@
 """Draws the planes of an observation as text, so that an author sees what the network sees."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The report of `command=check`, and the shorter check before training."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,10 +8,9 @@ from typing import Annotated, Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from azcore.commands.check.planes import drawn_planes, named_planes
-from azcore.commands.console import table_console
+from azcore.commands.console import plain_table, table_console
 from azcore.commands.result import write_result
 from azcore.game import CompiledGame, Game
 from azcore.game.registry import preparing, unprepared
@@ -122,11 +119,7 @@ def check_before_training(config: Mapping[str, Any], game: Game) -> None:
 
 
 def _print_table(console: Console, head: tuple[str, ...], rows: Rows) -> None:
-    table = Table(
-        box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="bold"
-    )
-    for i, name in enumerate(head):
-        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
+    table = plain_table(head[0], numbers=head[1:])
     for row in rows:
         table.add_row(*row)
     console.print(table)

@@ -1,7 +1,5 @@
 """`what=checkpoint`: a checkpoint as a small file to share, with a card."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`command=export`: writes games, a picture, a network, a checkpoint, a run or a page."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from azcore.assembly.parts import Config

@@ -1,7 +1,5 @@
 """`what=games`: game records of a run as SGF, PGN or another format of the game."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`what=onnx`: the network of a checkpoint as an ONNX file with a card."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`what=picture`: a position, or a ply of a recorded game, as SVG or PNG."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The settings of `command=export`, the group `export`: a class for each `what`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -3,8 +3,6 @@
 A story is a run directory: commands that show, rate or play a run accept it. It cannot be resumed.
 """
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ type-checked and tested unchanged; a new package is a copy with that name replac
 `plain`, files of a second template replace the compiled ones.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import keyword
 import os

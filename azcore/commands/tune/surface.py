@@ -9,8 +9,6 @@ Its size is not a guess: pairs of games within a match show how much chance move
 Letters: n trials, d constants, each mapped to [0, 1].
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -15,8 +15,6 @@ tuning.csv        one row per trial
 confirmation.csv  the last match
 """
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -27,17 +25,17 @@ from typing import Annotated, Any
 import numpy as np
 import yaml
 from rich.console import Console
-from rich.table import Table as RichTable
 
 from azcore import interrupts
 from azcore.arena.elo import score_interval
 from azcore.arena.match import MatchResult, play_match, require_pairs
 from azcore.arena.players import SearchPlayer
+from azcore.arena.sprt import PAIRS
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, MatchSettings, settings_from
 from azcore.atomic import replacing
 from azcore.chance import Purpose, generator
-from azcore.commands.console import table_console
+from azcore.commands.console import plain_table, table_console
 from azcore.commands.result import write_result
 from azcore.commands.tune.parameters import (
     Constants,
@@ -62,23 +60,20 @@ class TuneSettings(Checked, group="tune"):
     """How to tune; the numbers and reasons are in `conf/tune`."""
 
     trials: Annotated[int, ONE_OR_MORE]
-    games: int
+    games: Annotated[int, PAIRS]
     startup_trials: Annotated[int, ONE_OR_MORE]
     confirming_games: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_pairs(self.games, "tune.games")
         if self.confirming_games:
             require_pairs(self.confirming_games, "tune.confirming_games")
 
 
 class Tuning:
-    """The finished trials and the next one.
+    """The finished trials, those already in the folder among them, and the next one.
 
-    Args:
-        match: plays a match; the result is that of the constants tried.
-        folder: where rows are saved; rows already there count.
+    The result of a match is that of the constants tried.
     """
 
     def __init__(
@@ -297,11 +292,8 @@ def _percent(score: float) -> str:
 def _print_trials(
     console: Console, parameters: Sequence[Parameter], rows: Sequence[Mapping[str, str]]
 ) -> None:
-    table = RichTable(
-        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", title_justify="left"
-    )
-    for name in ("trial", *(p.key for p in parameters), "score", "95 %", "distinct"):
-        table.add_column(name, justify="right", no_wrap=True)
+    keys = (p.key for p in parameters)
+    table = plain_table(numbers=("trial", *keys, "score", "95 %", "distinct"))
     for row in sorted(rows, key=lambda row: -float(row["score"])):
         low, high = score_interval(
             *(int(row[name]) for name in ("wins", "draws", "losses", "distinct_games"))

@@ -1,10 +1,9 @@
 // The page that shows one search: its steps, tree, and nodes, and the settings to change.
+import { $, element, options, shape } from './elements.js'
 import { showFormula } from './formula.js'
 import { Connection, complain, positionHere } from './room.js'
 import { KNOWN, animate, tell as tellStory } from './story.js'
 
-const $ = id => document.getElementById(id)
-const SVG = 'http://www.w3.org/2000/svg'
 const TOTALS = [16, 50, 100, 200, 400, 1000]
 const RULES = { puct: 'PUCT', gumbel: 'Gumbel' }
 const number = (value, digits = 3) => (value < 0 ? '−' : '') + Math.abs(value).toFixed(digits)
@@ -108,11 +107,8 @@ function showNode({ node }) {
     ? `${chosen.text}: ${number(chosen.terms[0])} + ${number(node.rate)} · ${number(chosen.p)} · √${node.under} / (1 + ${chosen.n}) = ${number(chosen.score)}, the highest`
     : `${chosen.text}: ${number(chosen.terms[0])} ${chosen.terms[1] < 0 ? '−' : '+'} ${number(Math.abs(chosen.terms[1]))} = ${number(chosen.score)}, the highest`
   $('heads').replaceChildren(...(isForPupils() ? ['Move', 'Visits', `For ${node.seat}`] : ['Move', 'N', 'W', 'Q', 'P', ...(node.rule === 'puct' ? ['U'] : names), 'Score']).map(text => {
-    const head = document.createElement('th')
-    head.scope = 'col'
-    head.textContent = text
-    if (names.includes(text)) head.className = names[KNOWN[node.rule]] === text ? 'known' : 'curious'
-    return head
+    const className = !names.includes(text) ? '' : names[KNOWN[node.rule]] === text ? 'known' : 'curious'
+    return element('th', { scope: 'col', textContent: text, className })
   }))
   const body = $('edges').tBodies[0]
   body.replaceChildren()
@@ -136,23 +132,17 @@ function showNode({ node }) {
   ].filter(Boolean).join(' ')
 }
 
-function paragraph(text) {
-  return Object.assign(document.createElement('p'), { textContent: text })
-}
-
 function showRivals({ rivals }) {
   $('rivals').replaceChildren(...Object.entries(rivals).map(([rule, found]) => {
-    const part = document.createElement('div')
-    const head = paragraph(`${RULES[rule]} would play ${found.best}, value ${judged(found.value)}`)
-    const table = document.createElement('table')
+    const table = element('table')
     cells(table.createTHead().insertRow(), ['Move', isForPupils() ? 'Visits' : 'N', rule === 'puct' ? 'Share' : 'π′'])
     const body = table.createTBody()
     const rows = found.rows.toSorted((one, other) => other[2] - one[2])
     for (const [text, visits, share] of rows) cells(body.insertRow(), [(text === found.best ? '▸ ' : '') + text, visits, `${(100 * share).toFixed(1)}%`])
-    part.append(head, table)
+    const part = element('div', {}, element('p', {}, `${RULES[rule]} would play ${found.best}, value ${judged(found.value)}`), table)
     const [most] = rows[0]
     if (most !== found.best) {  // by Gumbel's rule alone: PUCT plays the most visited move
-      part.append(paragraph(`Of the moves with most visits, ${found.best} has the highest g + log P + σ(Q). π′, the network's training target, compares all moves and omits the noise g; it prefers ${most}.`))
+      part.append(element('p', {}, `Of the moves with most visits, ${found.best} has the highest g + log P + σ(Q). π′, the network's training target, compares all moves and omits the noise g; it prefers ${most}.`))
     }
     return part
   }))
@@ -162,17 +152,10 @@ function showRivals({ rivals }) {
 
 const WIDE = 132, HIGH = 27, BOX = [112, 22]
 
-function shape(parent, name, attributes, text) {
-  const made = document.createElementNS(SVG, name)
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
-  if (text !== undefined) made.textContent = text
-  return parent.appendChild(made)
-}
-
 const label = (n, q) => isForPupils() ? n : `${n}  ${number(q, 2)}`
 
 function showTree({ tree, node: here, of }) {
-  const svg = document.createElementNS(SVG, 'svg')
+  const svg = shape(null, 'svg', {})
   let line = 0, deepest = 0
   const nodes = []
   const place = (node, depth) => {
@@ -217,10 +200,6 @@ function showTree({ tree, node: here, of }) {
 }
 
 // -- controls ------------------------------------------------------------------------------------
-
-function options(select, pairs, chosen) {
-  select.replaceChildren(...pairs.map(([value, text]) => new Option(text, value, false, value === chosen)))
-}
 
 // One jump at a time: a slider sends them faster than a search can restart.
 const ask = () => { if (aim !== null && asked === null) { asked = aim; tell({ do: 'jump', at: aim }) } }

@@ -2,6 +2,8 @@
 // texts/LANGUAGE.json (texts.py) has each with its translation. In a sentence {} stands for what varies and is translated
 // by itself, {#} for a number; a translation has {} for each, or {1} for the first, {2} and so on in another order.
 
+import { element } from './elements.js'
+
 const LANGUAGES = { en: 'English', de: 'Deutsch', ja: '日本語', zh: '中文' }
 const KEPT = 'azcore-language'  // of this browser's storage
 const ATTRIBUTES = ['title', 'aria-label', 'aria-valuetext', 'aria-description', 'label']
@@ -93,8 +95,7 @@ async function translatePage(language) {
 }
 
 function offerLanguages(language) {
-  const select = document.createElement('select')
-  Object.assign(select, { id: 'language', ariaLabel: 'Language' })
+  const select = element('select', { id: 'language', ariaLabel: 'Language' })
   for (const [value, name] of Object.entries(LANGUAGES)) {
     const option = new Option(name, value, false, value === language)
     option.setAttribute('translate', 'no')
@@ -107,9 +108,7 @@ function offerLanguages(language) {
     history.replaceState(history.state, '', address)
     location.reload()
   })
-  const foot = document.createElement('footer')
-  foot.append(select)
-  document.body.append(foot)
+  document.body.append(element('footer', {}, select))
 }
 
 const language = chosen()

@@ -1,11 +1,11 @@
 // The page: the first view, the connection to the room, and what each control does.
 import { Board } from './board.js'
+import { $, element, options } from './elements.js'
 import { Connection, complain, gameIn, hashOf } from './room.js'
 import { Review } from './review.js'
 import { MOST, Picture, Tree } from './tree.js'
 import { clearThought, showBar, showGraph, showMoves, showTaken, showThought } from './panels.js'
 
-const $ = id => document.getElementById(id)
 const NUMBERS = ['1', '16', '50', '200', '800', '3200', '1s', '3s', '10s']  // simulations or seconds: strengths besides the levels
 const YOU = 'you'  // the value of a seat without the engine
 const LAYERS = { visits: 'visits', prior: 'policy of the network', line: 'expected line', owner: 'ownership', none: 'nothing' }
@@ -129,8 +129,7 @@ const HEAR = {
     options($('layer'), Object.entries(LAYERS).filter(([name]) => message.hasBoard && (name !== 'owner' || message.predicts.includes('ownership'))), view.layer)
     showOpponents(message)
     $('files').replaceChildren(...message.formats.map(name => {
-      const button = document.createElement('button')
-      button.textContent = `Save as ${name.toUpperCase()}`
+      const button = element('button', {}, `Save as ${name.toUpperCase()}`)
       button.addEventListener('click', () => tell({ do: 'save', format: name, lines: tree.lines }))
       return button
     }))
@@ -199,9 +198,7 @@ const HEAR = {
   why(message) { review.heard(message) },
   line(message) { if (message.ply === position.ply) board.pointAt(message.overlay) },
   file(message) {
-    const anchor = document.createElement('a')
-    anchor.href = URL.createObjectURL(new Blob([message.text], { type: 'text/plain' }))
-    anchor.download = message.name
+    const anchor = element('a', { href: URL.createObjectURL(new Blob([message.text], { type: 'text/plain' })), download: message.name })
     anchor.click()
     setTimeout(() => URL.revokeObjectURL(anchor.href), 1000)
     if (message.note) complain(`${capital(message.note)}.`)
@@ -324,10 +321,6 @@ function showOpponents(message) {
 
 // -- controls ------------------------------------------------------------------------------------
 
-function options(select, pairs, chosen) {
-  select.replaceChildren(...pairs.map(([value, text]) => new Option(text, value, false, value === chosen)))
-}
-
 const numberWords = text => text.endsWith('s') ? `${text.slice(0, -1)} s a move` : `${Number(text).toLocaleString('en')} ${text === '1' ? 'simulation' : 'simulations'}`
 
 // Who plays each seat: the visitor, or the engine at a level or with a number.
@@ -336,11 +329,7 @@ const SEATS = [$('seat-0'), $('seat-1')]
 function showSeats({ seats, levels }) {
   SEATS.forEach((select, seat) => {
     $(`seat-${seat}-name`).textContent = capital(seats[seat])
-    const group = (label, pairs) => {
-      const made = Object.assign(document.createElement('optgroup'), { label })
-      made.append(...pairs.map(([value, text]) => new Option(text, value)))
-      return made
-    }
+    const group = (label, pairs) => element('optgroup', { label }, ...pairs.map(([value, text]) => new Option(text, value)))
     select.replaceChildren(new Option('You', YOU), group('Levels', levels.map(([name, title, what]) => [name, `${title} · ${what}`])), group('By number', NUMBERS.map(text => [text, numberWords(text)])))
   })
 }
@@ -382,8 +371,8 @@ async function begin() {
 // answers: value, text and perhaps the piece to draw; box: where on the screen to ask.
 function ask(answers, words = '', box = null) {
   const dialog = $('ask'), form = dialog.querySelector('form')
-  form.replaceChildren(...words ? [element('p', words)] : [], ...answers.map(([value, text, piece]) => {
-    const button = element('button', piece ? '' : text)
+  form.replaceChildren(...words ? [element('p', {}, words)] : [], ...answers.map(([value, text, piece]) => {
+    const button = element('button', {}, piece ? '' : text)
     button.value = value
     if (piece) {
       button.ariaLabel = button.title = text
@@ -490,25 +479,15 @@ function open(game) {
   else room ??= new Connection('/room', () => enter(kept() ?? wanted), message => HEAR[message.what]?.(message))
 }
 
-function element(name, text) {
-  const made = document.createElement(name)
-  made.textContent = text
-  return made
-}
-
 // A run as an opponent, at any of its checkpoints.
 function runCard(run) {
   const members = checkpointsOf(run)
-  const card = document.createElement('div')
-  card.className = 'card run'
-  card.dataset.run = run
-  const when = element('span', '')
-  const range = document.createElement('input')
-  Object.assign(range, { type: 'range', ariaLabel: `Time in the run ${run}`, hidden: members.length < 2 })
-  const play = element('button', 'Play')
-  play.className = 'main'
+  const when = element('span')
+  const range = element('input', { type: 'range', ariaLabel: `Time in the run ${run}`, hidden: members.length < 2 })
+  const play = element('button', { className: 'main' }, 'Play')
   play.addEventListener('click', () => open({ player: play.dataset.player, people: [0], moves: [] }))
-  card.append(element('b', members[0].title), element('span', run), range, when, play)
+  const card = element('div', { className: 'card run' }, element('b', {}, members[0].title), element('span', {}, run), range, when, play)
+  card.dataset.run = run
   slider(range, members, members.at(-1).name, member => {
     when.textContent = `As it was ${moment(member)}`
     play.dataset.player = member.name
@@ -521,55 +500,40 @@ function continued() {
   let game = null
   try { game = JSON.parse(localStorage.getItem(KEPT)) } catch { /* nothing is stored, or nothing that can be read */ }
   if (!game?.hash || game.over) return []
-  const card = document.createElement('a')
-  card.className = 'card continue'
-  card.href = `/${game.hash}`
+  const card = element('a', { className: 'card continue', href: `/${game.hash}` },
+    element('b', {}, 'Continue your game'), element('span', {}, `${game.title} · ${game.who} · after ${game.moves} ${game.moves === 1 ? 'move' : 'moves'}`))
   card.addEventListener('click', event => { event.preventDefault(); open(gameIn(game.hash)) })
-  card.append(element('b', 'Continue your game'), element('span', `${game.title} · ${game.who} · after ${game.moves} ${game.moves === 1 ? 'move' : 'moves'}`))
   return [card]
 }
 
 // A game and its opponent: the initial position, the rules in a sentence, and the strength.
 function gameCard(player) {
-  const card = document.createElement('div')
-  card.className = 'card game'
-  const picture = Object.assign(document.createElement('img'), { src: `/board.svg?player=${encodeURIComponent(player.name)}`, alt: '', loading: 'lazy' })
+  const picture = element('img', { src: `/board.svg?player=${encodeURIComponent(player.name)}`, alt: '', loading: 'lazy' })
   picture.addEventListener('error', () => picture.remove())
-  const level = document.createElement('select')
+  const level = element('select')
   const words = Object.fromEntries(levels[player.group].map(([name, , what]) => [name, [what, player.claims[name]].filter(Boolean).map(capital).join('. ')]))
   options(level, levels[player.group], strengths[1])
-  const label = element('label', 'Opponent ')
-  label.append(level)
-  const claim = element('span', '')
+  const claim = element('span')
   level.onchange = () => { claim.textContent = words[level.value] ?? '' }
   level.onchange()
-  const play = element('button', 'Play')
-  play.className = 'main'
+  const play = element('button', { className: 'main', ariaLabel: `Play ${player.title}` }, 'Play')
   play.dataset.player = player.name
-  play.ariaLabel = `Play ${player.title}`
   play.addEventListener('click', () => open({ player: player.name, people: [0], moves: [], strengths: [level.value, level.value] }))
-  card.append(picture, element('h2', player.title), element('p', player.summary), label, claim, play)
-  return card
+  return element('div', { className: 'card game' }, picture,
+    element('h2', {}, player.title), element('p', {}, player.summary), element('label', {}, 'Opponent ', level), claim, play)
 }
 
-function cards(members) {
-  const made = document.createElement('div')
-  made.className = 'cards'
-  made.append(...members)
-  return made
-}
+const cards = members => element('div', { className: 'cards' }, ...members)
 
 function showPlayers() {
   $('start').hidden = false
   const of = group => players.filter(player => player.group === group)
   const runs = [...new Set(of('runs').map(player => player.run))]
-  const more = document.createElement('details')
-  more.id = 'more-games'
-  more.open = !of('shipped').length
-  more.append(element('summary', 'More: search without a network'), cards(of('search').map(gameCard)))
+  const more = element('details', { id: 'more-games', open: !of('shipped').length },
+    element('summary', {}, 'More: search without a network'), cards(of('search').map(gameCard)))
   $('players').replaceChildren(
     ...continued(), cards(of('shipped').map(gameCard)),
-    ...runs.length ? [element('h2', 'Your runs'), cards(runs.map(runCard))] : [], more)
+    ...runs.length ? [element('h2', {}, 'Your runs'), cards(runs.map(runCard))] : [], more)
 }
 
 addEventListener('hashchange', () => {

@@ -1,9 +1,10 @@
 // The panels next to the board: the evaluation bar, the table of actions, the graph and the moves.
 
-const percent = part => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)}%`
-const signed = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(2)
+import { $, element } from './elements.js'
+
+export const percent = part => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)}%`
+export const signed = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(2)
 const points = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(1)
-const $ = id => document.getElementById(id)
 
 // value: of seat 0, -1 to +1; the game's seats with their colours; chances: win, draw and loss of seat 0, if the network predicts them.
 // over: how the game ended, if it is over.
@@ -48,12 +49,10 @@ export function showThought(thought, seats, onPoint, onPlay) {
   const hasPoints = thought.rows.some(row => row.points !== null)
   $('points').hidden = !hasPoints
   body.replaceChildren(...thought.rows.map(row => {
-    const line = document.createElement('tr')
-    line.tabIndex = 0
+    const line = element('tr', { tabIndex: 0 })
     const cells = [row.text, row.visits.toLocaleString('en'), percent(row.prior), row.value === null ? '' : signed(row.value), ...hasPoints ? [row.points === null ? '' : points(row.points)] : [], row.line.slice(1).join(' ')]
     for (const text of cells) line.insertCell().textContent = text
-    const share = document.createElement('span')
-    share.className = 'share'
+    const share = element('span', { className: 'share' })
     share.style.setProperty('--part', row.share)
     line.cells[1].prepend(share)
     for (const event of ['mouseenter', 'focus']) line.addEventListener(event, () => onPoint(row.action))
@@ -97,19 +96,11 @@ export function showMoves({ moves, movers, ply }, { formats }, onGo) {
   const list = $('moves')
   const isByPair = formats.includes('pgn')  // which numbers moves so
   list.replaceChildren(...moves.map((text, i) => {
-    const item = document.createElement('li')
-    const button = document.createElement('button')
     const number = numberOf(i, movers, isByPair, i === 0)
-    if (number) {
-      const small = document.createElement('small')
-      small.textContent = number
-      button.append(small)
-    }
-    button.append(text)
+    const button = element('button', {}, ...number ? [element('small', {}, number)] : [], text)
     if (i + 1 === ply) button.setAttribute('aria-current', 'true')
     button.addEventListener('click', () => onGo(i + 1))
-    item.append(button)
-    return item
+    return element('li', {}, button)
   }))
   const now = list.querySelector('[aria-current]')
   if (now) list.scrollTop = now.offsetTop - list.offsetTop - list.clientHeight / 2

@@ -1,13 +1,12 @@
 // The review of a game: its mistakes, the better line, and the position as a puzzle.
 
+import { $, element } from './elements.js'
 import { numberOf } from './panels.js'
 
-const $ = id => document.getElementById(id)
 const percent = part => `${Math.round(100 * part)}%`
 
 function button(text, act, title = '') {
-  const made = document.createElement('button')
-  Object.assign(made, { textContent: text, title })
+  const made = element('button', { title }, text)
   made.addEventListener('click', act)
   return made
 }
@@ -122,13 +121,11 @@ export class Review {
     $('review').disabled = !position.moves.length
     $('reviewed').textContent = this.isDone ? mistakes.length === 1 ? 'One move loses more than a tenth of the winning chance.' : mistakes.length ? `${mistakes.length} moves lose more than a tenth of the winning chance each.` : 'No move loses more than a tenth of the winning chance.' : ''
     $('mistakes').replaceChildren(...mistakes.map(mistake => {
-      const item = document.createElement('li')
       const points = mistake.points > 0.05 ? `, ${mistake.points} points` : ''
       const words = `${this.names[mistake.seat]} loses ${percent(mistake.chance - mistake.left)}${points}; better ${mistake.better}`
       const move = button(`${numberOf(mistake.ply, position.movers, this.isByPair, true)} ${mistake.played}`, () => this.go(mistake.ply + 1))
       move.className = 'move'
-      item.append(move, words, ' ', button('See why', () => this.#look(mistake, 1), 'The better line, move by move'), button('Try again', () => this.#try(mistake), 'The position as a puzzle'))
-      return item
+      return element('li', {}, move, words, ' ', button('See why', () => this.#look(mistake, 1), 'The better line, move by move'), button('Try again', () => this.#try(mistake), 'The position as a puzzle'))
     }))
     const lesson = $('lesson')
     lesson.hidden = !this.puzzle && !this.why

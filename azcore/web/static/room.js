@@ -1,5 +1,7 @@
 // What pages with a room share: the connection, error messages, and the game in a URL.
 
+import { $, element } from './elements.js'
+
 const BEAT = 1000         // ms between two questions whether the server is there
 const PATIENCE = 2400     // ms without an answer, after which it is said
 const AGAIN = 1500        // ms until a lost connection is tried again
@@ -7,11 +9,10 @@ const LOST = 'The server does not respond. Your game is safe on this page; tryin
 
 // A message above everything, visible at any scroll position, perhaps with a button that helps.
 export function complain(words, button = null) {
-  const message = document.getElementById('message')
+  const message = $('message')
   message.replaceChildren(words)
   if (button) {
-    const made = document.createElement('button')
-    made.textContent = button[0]
+    const made = element('button', {}, button[0])
     made.addEventListener('click', () => { complain(''); button[1]() })
     message.append(' ', made)
   }
@@ -126,6 +127,6 @@ export function hashOf(game) {
 // The position in a URL, for pages that show one; the first player if it holds no game.
 export async function positionHere() {
   const game = gameIn(location.hash) ?? { player: (await (await fetch('/players.json')).json()).players[0].name, start: null, moves: [], ply: 0, people: [0] }
-  document.getElementById('back-to-game').href = `/${gameIn(location.hash) ? location.hash : hashOf(game)}`
+  $('back-to-game').href = `/${gameIn(location.hash) ? location.hash : hashOf(game)}`
   return { player: game.player, start: game.start, moves: game.moves.slice(0, game.ply) }
 }

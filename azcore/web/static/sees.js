@@ -1,9 +1,8 @@
 // What the network sees of a position: the server draws the planes, this page shows them.
+import { $, element } from './elements.js'
+import { percent, signed } from './panels.js'
 import { Connection, complain, positionHere } from './room.js'
 
-const $ = id => document.getElementById(id)
-const percent = part => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)}%`
-const signed = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(2)
 const OPEN = 2  // parts that are open at first; older positions are closed
 
 let room = null
@@ -14,32 +13,16 @@ function hear(message) {
   if (message.what === 'sees') show(message)
 }
 
-function make(name, text, parent) {
-  const made = document.createElement(name)
-  made.textContent = text
-  parent?.append(made)
-  return made
-}
-
 function drawn({ number, name, svg }) {
-  const figure = document.createElement('figure')
+  const figure = element('figure', { innerHTML: svg }, element('figcaption', {}, element('small', {}, number), name))
   figure.dataset.plane = number
-  figure.innerHTML = svg
-  const caption = make('figcaption', '', figure)
-  make('small', number, caption)
-  caption.append(name)
   return figure
 }
 
 function part(section, i) {
-  const details = document.createElement('details')
-  details.open = closed?.get(section.name) ?? i < OPEN
-  make('summary', section.name, details)
-  const planes = make('div', '', details)
-  planes.className = 'planes'
-  planes.append(...section.planes.map(drawn))
-  if (section.zeros.length) make('p', `Zeros: ${section.zeros.join(', ')}.`, details)
-  return details
+  const zeros = section.zeros.length ? [element('p', {}, `Zeros: ${section.zeros.join(', ')}.`)] : []
+  return element('details', { open: closed?.get(section.name) ?? i < OPEN },
+    element('summary', {}, section.name), element('div', { className: 'planes' }, ...section.planes.map(drawn)), ...zeros)
 }
 
 function show(message) {
@@ -51,10 +34,8 @@ function show(message) {
   $('symmetry').replaceChildren(...message.symmetries.map((name, i) => new Option(name, i, false, i === message.symmetry)))
   $('views-part').hidden = !message.views.length
   $('views').tBodies[0].replaceChildren(...message.views.map((view, i) => {
-    const row = document.createElement('tr')
-    row.className = i === message.symmetry ? 'here' : ''
-    for (const text of [view.name, signed(view.value), view.best, percent(view.share)]) make('td', text, row)
-    return row
+    const cells = [view.name, signed(view.value), view.best, percent(view.share)].map(text => element('td', {}, text))
+    return element('tr', { className: i === message.symmetry ? 'here' : '' }, ...cells)
   }))
   const before = [...$('sections').querySelectorAll('details')]
   if (before.length) closed = new Map(before.map(details => [details.firstChild.textContent, details.open]))

@@ -1,10 +1,9 @@
 // One simulation in three steps: choose, ask the network, carry the answer back; in words, in two colours, and
 // animated along the tree.
 
+import { $, element, shape } from './elements.js'
 import { isStill } from './motion.js'
 
-const $ = id => document.getElementById(id)
-const SVG = 'http://www.w3.org/2000/svg'
 const LONGEST = 2400  // ms for the way down the tree, and as many for the way back
 const ASKING = 900    // ms
 const WIDE = 132, HIGH = 40  // of a node and the space around it
@@ -21,13 +20,6 @@ function follow({ x, y }) {
 const placeOf = node => { const { e, f } = node.transform.baseVal.consolidate().matrix; return { x: e, y: f } }
 const sleep = time => new Promise(resolve => setTimeout(resolve, time))
 let telling = 0  // counts animations, so that a new one ends the old one
-
-function element(name, attributes, ...children) {
-  const made = document.createElement(name)
-  Object.assign(made, attributes)
-  made.append(...children)
-  return made
-}
 
 // A choice of a node: its best moves, each with a bar for each term. The second bar begins where the first one ends.
 function bars({ choices, rule, seat }) {
@@ -89,8 +81,7 @@ export async function animate({ last, tree }, say, signed) {
   if (!await rest(ASKING)) return
   enter(2)
   nodes.at(-1).classList.remove('asked')
-  const carrier = svg.appendChild(document.createElementNS(SVG, 'g'))
-  carrier.setAttribute('class', 'carrier')
+  const carrier = shape(svg, 'g', { class: 'carrier' })
   carrier.innerHTML = '<rect x="-34" y="-11" width="68" height="22" rx="11"/><text text-anchor="middle" y="4.5"></text>'
   const at = node => { const { x, y } = placeOf(node); return `translate(${x + 56}px, ${y + 11}px)` }
   for (let i = nodes.length - 1; i >= 0; i--) {

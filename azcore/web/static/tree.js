@@ -1,6 +1,8 @@
 // The tree of a game's lines, and its picture: the page keeps the tree, the server has one line at a time.
 // A line is { ply, moves, resigned }: it shares its first plies with the line before it, and continues with moves, as texts.
 
+import { shape } from './elements.js'
+
 export const MOST = 2000  // moves outside the main line; the server reads no more
 
 export class Tree {
@@ -140,14 +142,7 @@ function rowsOf(tree) {
   return rows
 }
 
-const SVG = 'http://www.w3.org/2000/svg'
 const STEP = 24, EDGE = 14, SIZE = 7  // pixels: between moves, around the picture, radius
-
-function shape(parent, name, attributes) {
-  const made = document.createElementNS(SVG, name)
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
-  return parent.appendChild(made)
-}
 
 // Draws the tree into a host, which is hidden if there is only one line.
 export class Picture {
@@ -170,8 +165,7 @@ export class Picture {
     const line = new Set([tree.root, ...tree.path(tree.leaf)])
     const x = node => EDGE + STEP * node.ply, y = node => EDGE + STEP * rows.get(node)
     const width = 2 * EDGE + STEP * Math.max(...this.drawn.map(node => node.ply)), height = 2 * EDGE + STEP * Math.max(...rows.values())
-    const svg = document.createElementNS(SVG, 'svg')
-    for (const [key, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) svg.setAttribute(key, value)
+    const svg = shape(null, 'svg', { width, height, viewBox: `0 0 ${width} ${height}` })
     const order = [...this.drawn].sort((one, other) => line.has(one) - line.has(other))
     for (const node of order) {
       if (!node.parent) continue
@@ -183,7 +177,7 @@ export class Picture {
       if (node === this.now) shape(svg, 'circle', { ...at, r: SIZE + 3, class: 'now' })
       shape(svg, 'circle', { ...at, r: node.parent ? SIZE : SIZE / 2, class: line.has(node) ? 'on' : '', ...node.parent ? { fill: colours[node.seat] } : {} })
       const target = shape(svg, 'rect', { x: at.cx - STEP / 2, y: at.cy - STEP / 2, width: STEP, height: STEP, class: 'node', 'data-node': i })
-      shape(target, 'title', {}).textContent = node.parent ? `${node.ply} ${node.move}` : 'Start'
+      shape(target, 'title', {}, node.parent ? `${node.ply} ${node.move}` : 'Start')
     })
     const { scrollLeft, scrollTop } = host
     host.replaceChildren(svg)

@@ -1,9 +1,9 @@
 // The page that shows runs: their curves, updated while they are active, in shared charts.
-import { draw, time } from './chart.js'
+// The scripts of the reports, chart.js and films.js, are part of the page.
 
-const $ = id => document.getElementById(id)
+import { $ } from './elements.js'
+
 const COLOURS = ['#0b6bcb', '#d1491b', '#2b8a3e', '#8f3fbf', '#b58900', '#c2255c']
-const AXES = { seconds: 'time', step: 'steps', games: 'games', evaluations: 'evaluations' }
 const SECONDS = 3        // between two looks
 const MOST_SHOWN = COLOURS.length
 
@@ -41,6 +41,12 @@ async function look() {
   setTimeout(look, 1000 * SECONDS)
 }
 
+export function time(seconds) {
+  if (seconds < 10) return `${short(seconds)} s`
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
+  return hours ? `${hours}:${String(minutes).padStart(2, '0')} h` : seconds >= 60 ? `${minutes}:${String(Math.floor(seconds % 60)).padStart(2, '0')} min` : `${Math.floor(seconds)} s`
+}
+
 const colour = name => COLOURS[shown.indexOf(name)]
 const ago = age => age < 60 ? `${Math.round(age)} s ago` : age < 3600 ? `${Math.round(age / 60)} min ago` : age < 172800 ? `${Math.round(age / 3600)} h ago` : `${Math.round(age / 86400)} days ago`
 
@@ -64,30 +70,21 @@ function choose(name, on) {
   show()
 }
 
-function link(text, address) {
-  const made = document.createElement('a')
-  Object.assign(made, { textContent: text, href: address })
-  return made
-}
+const link = (text, address) => element('a', { href: address }, text)
 
 function showRuns() {
   $('none').hidden = runs.length > 0
   const body = $('runs').tBodies[0]
   const focused = document.activeElement?.dataset?.run
   body.replaceChildren(...runs.map(run => {
-    const row = document.createElement('tr')
-    const box = document.createElement('input')
+    const row = element('tr')
+    const box = element('input')
     Object.assign(box, { type: 'checkbox', checked: shown.includes(run.name), ariaLabel: `Show ${run.name}` })
     box.dataset.run = run.name
     box.addEventListener('change', () => choose(run.name, box.checked))
     const first = row.insertCell()
     first.append(box)
-    if (box.checked) {
-      const swatch = document.createElement('span')
-      swatch.className = 'swatch'
-      swatch.style.background = colour(run.name)
-      first.append(swatch)
-    }
+    if (box.checked) element('span', { class: 'swatch', style: `background:${colour(run.name)}` }, null, first)
     const whole = value => value === null ? '–' : Math.round(value).toLocaleString('en')
     const texts = [run.name, run.title, run.seconds === null ? '–' : time(run.seconds), whole(run.step), whole(run.games), run.rating === null ? '–' : `${run.rating >= 0 ? '+' : '−'}${Math.abs(Math.round(run.rating))} Elo`, stateOf(run)]
     for (const text of texts) row.insertCell().textContent = text
@@ -104,7 +101,7 @@ function showMembers() {
   const rows = shown.flatMap(name => (curves.get(name)?.members ?? []).map(member => [name, member]))
   $('members').hidden = !rows.length
   $('members').querySelector('tbody').replaceChildren(...rows.map(([name, member]) => {
-    const row = document.createElement('tr')
+    const row = element('tr')
     const texts = [name, member.member, number(member.games_per_s, 1), number(member.evaluations_per_s, 0), number(member.version_lag, 0), number(member.restarts, 0)]
     for (const text of texts) row.insertCell().textContent = text
     return row
@@ -114,45 +111,23 @@ function showMembers() {
 function showSettings() {
   const known = shown.filter(name => curves.get(name)?.changed)
   $('settings').hidden = !known.length
-  $('settings').querySelector('dl').replaceChildren(...known.flatMap(name => {
-    const [term, words] = ['dt', 'dd'].map(tag => document.createElement(tag))
-    term.textContent = name
-    words.textContent = curves.get(name).changed
-    return [term, words]
-  }))
-}
-
-function points(run, xs, series) {
-  return xs.map((x, i) => [x, series.value[i], ...(series.low ? [series.low[i], series.high[i]] : [])])
-    .filter(point => point.every(value => value !== null && value !== undefined))
+  $('settings').querySelector('dl').replaceChildren(...known.flatMap(name => [element('dt', {}, name), element('dd', {}, curves.get(name).changed)]))
 }
 
 function frame(name, title, explanation, section) {
   if (frames.has(name)) return frames.get(name)
   let part = document.querySelector(`[data-section="${CSS.escape(section)}"]`)
   if (!part) {
-    part = document.createElement('section')
-    part.dataset.section = section
-    const head = document.createElement('h2')
-    head.textContent = section
-    part.append(head)
-    $('charts').append(part)
+    part = element('section', { 'data-section': section }, null, $('charts'))
+    element('h2', {}, section, part)
   }
-  const figure = document.createElement('figure')
-  figure.dataset.chart = name
-  const caption = document.createElement('figcaption')
-  caption.textContent = title
-  const plot = document.createElement('div')
-  plot.className = 'plot'
-  const details = document.createElement('details')
-  const summary = document.createElement('summary')
-  summary.textContent = 'What is this?'
-  const words = document.createElement('p')
-  words.textContent = explanation
-  details.append(summary, words)
-  figure.append(caption, plot, details)
-  part.append(figure)
-  frames.set(name, { figure, plot, words })
+  const figure = element('figure', { 'data-chart': name }, null, part)
+  element('figcaption', {}, title, figure)
+  const plot = element('div', { class: 'plot' }, null, figure)
+  const details = element('details', {}, null, figure)
+  element('summary', {}, 'What is this?', details)
+  const words = element('p', {}, explanation, details)
+  frames.set(name, { part, figure, plot, words })
   return frames.get(name)
 }
 
@@ -167,38 +142,31 @@ function show() {
   const axis = document.querySelector('input[name=axis]:checked').value
   const found = shown.filter(name => curves.has(name)).map(name => [name, curves.get(name)])
   const several = found.length > 1
+  $('charts').classList.toggle('several', several)  // the table of runs has their colours then
   $('findings').hidden = !found.some(([, run]) => run.findings.length)
-  $('findings').replaceChildren(...found.flatMap(([name, run]) => run.findings.map(text => {
-    const item = document.createElement('li')
-    item.textContent = `${name}: ${text}`
-    return item
-  })))
+  $('findings').replaceChildren(...found.flatMap(([name, run]) => run.findings.map(text => element('li', {}, `${name}: ${text}`))))
   const seen = new Set()
-  const put = (name, title, explanation, section, spec) => {
+  const put = (name, { title, explanation, section, ...chart }, curves) => {
     if (seen.has(name)) return
     seen.add(name)
-    const { figure, plot, words } = frame(name, title, explanation, section)
-    figure.hidden = false
+    const { part, figure, plot, words } = frame(name, title, explanation, section)
+    part.hidden = figure.hidden = false
     words.textContent = explanation
-    if (!plot.querySelector('.note:not([hidden])')) draw(plot, { title, xName: AXES[axis], ...spec })
+    if (!plot.querySelector('.tip:not([hidden]), svg:focus-visible')) drawCurves(plot, axis, { title, height: 210, ...chart }, curves)
   }
   if (found.length) {
-    put('rating', 'Rating', `Strength from all matches; random play is 0. ${found[0][1].measured}`, 'How strong is it?', {
-      unit: 'Elo', fromZero: false,
-      curves: found.map(([name, run]) => ({ label: name, colour: colour(name), points: points(run, run.rating.x[axis], run.rating) })),
-    })
+    const chart = { title: 'Rating', section: 'How strong is it?', unit: 'Elo', explanation: `Strength from all matches; random play is 0. ${found[0][1].measured}` }
+    put('rating', chart, found.map(([name, { rating }]) => ({ label: name, colour: colour(name), x: rating.x[axis], y: rating.value, band: [rating.low, rating.high] })))
   }
   for (const [, run] of found) {
     for (const chart of run.charts) {
-      put(chart.name, chart.title, chart.explanation, chart.section, {
-        unit: chart.unit, percent: chart.percent, fromZero: chart.from_zero,
-        curves: found.flatMap(([name, other]) => chart.series.filter(series => other.columns[series.column]).map((series, i) => ({
-          label: `${name}, ${series.label}`,
-          colour: several ? colour(name) : COLOURS[i],
-          dashed: series.dashed || (several && i > 0),
-          points: points(other, other.x[axis], { value: other.columns[series.column] }),
-        }))),
-      })
+      put(chart.name, { ...chart, low: chart.from_zero ? 0 : null }, found.flatMap(([name, other]) => chart.series.filter(series => other.columns[series.column]?.some(value => value !== null)).map((series, i) => ({
+        label: `${name}, ${series.label}`,
+        colour: several ? colour(name) : COLOURS[i],
+        dashed: series.dashed || (several && i > 0),
+        x: other.x[axis],
+        y: other.columns[series.column],
+      }))))
     }
   }
   for (const [name, { figure }] of frames) figure.hidden = !seen.has(name)
@@ -228,10 +196,10 @@ async function showGames() {
   const ply = control && isSame && !plays ? control.ply : 0
   control?.play(false)
   control = together($('films'), games.map(game => {
-    const element = document.createElement('div')
-    element.innerHTML = game.svg
+    const film = element('div')
+    film.innerHTML = game.svg
     const weights = game.step ? `weights of step ${game.step.toLocaleString('en')}` : 'untrained'
-    return { ...game, element, title: game.why === 'first' ? `First game, ${weights}` : `Latest game, number ${(game.index + 1).toLocaleString('en')}, ${weights}` }
+    return { ...game, element: film, title: game.why === 'first' ? `First game, ${weights}` : `Latest game, number ${(game.index + 1).toLocaleString('en')}, ${weights}` }
   }), ply)
   control.play(plays)
 }

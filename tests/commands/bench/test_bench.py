@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from azcore.assembly.parts import RunSettings, settings_from
-from azcore.commands.bench import bench, memory, ready, selfplay
+from azcore.commands.bench import bench, children, memory, selfplay
 from azcore.commands.bench.results import Row, machine, write_results
 from azcore.commands.bench.search import MiddleGames
 from azcore.commands.bench.settings import ROWS, BenchSettings
@@ -168,12 +168,12 @@ def test_processes_of_their_own(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> 
     starts: list[dict[str, str]] = []
 
     def start(function: str, _: Any, environment: dict[str, str]) -> None:
-        assert function == "azcore.commands.bench.ready:first_move"
+        assert function == "azcore.commands.bench.children:first_move"
         starts.append(environment)
 
-    monkeypatch.setattr(ready, "in_new_process", start)
-    ready.ready_seconds(config)
-    ready.ready_cold_seconds(config)
-    assert starts[:-1] == [{}] * ready.STARTS
+    monkeypatch.setattr(children, "in_new_process", start)
+    children.ready_seconds(config)
+    children.ready_cold_seconds(config)
+    assert starts[:-1] == [{}] * children.STARTS
     assert not Path(starts[-1]["NUMBA_CACHE_DIR"]).exists()  # a new folder, and it is gone
-    ready.first_move(config)
+    children.first_move(config)

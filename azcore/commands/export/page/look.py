@@ -7,8 +7,6 @@ role of each seat, and in which order its cells are; for hands, which plane hold
 `Game.board`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

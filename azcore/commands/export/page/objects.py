@@ -5,8 +5,6 @@ Here it does not optimise; LLVM does, after the IR targets WebAssembly. This mus
 numba compiles anything, which importing azcore's kernels may do.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

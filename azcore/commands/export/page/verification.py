@@ -1,7 +1,5 @@
 """Compares random games between Python and the page's code, position by position."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

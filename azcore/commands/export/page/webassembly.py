@@ -9,8 +9,6 @@ The module imports what numba's code calls: `NRT_MemInfo_alloc_aligned` for arra
 creates, functions of C such as `exp`, and functions that raise errors. `static/rules.mjs` has them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`what=page`: a folder for any static host that plays a game in the browser."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
