@@ -7,7 +7,7 @@ reports a missing, unknown or ill-typed key in one sentence before any work star
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields, is_dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -102,17 +102,18 @@ def altered(settings: T, changes: Mapping[str, Any], where: str) -> T:
 
 
 def unknown_key(key: str, keys: list[str]) -> str:
-    """The error sentence for an unknown setting, with the closest existing one."""
+    """The error sentence for an unknown setting, with the existing one that is most like it."""
     group, _, word = key.rpartition(".")
-    beside = {name.rpartition(".")[2]: name for name in keys if name.rpartition(".")[0] == group}
-    # Within a group, compare only the last words: a shared group is not a similarity.
-    alike = get_close_matches(word, beside, n=3, cutoff=0.5)
-    alike.sort(key=lambda name: sorted(name) != sorted(word))  # swapped letters first
-    close = [beside[name] for name in alike]
-    if not close:
-        others = [name for name in keys if name not in beside.values()]
-        close = get_close_matches(key, others, n=1)
-    return f"there is no setting {key}" + (f"; did you mean {close[0]}?" if close else "")
+
+    def likeness(name: str) -> float:
+        beside, _, last = name.rpartition(".")
+        has_same_letters = sorted(last) == sorted(word)
+        ratio = 1.0 if has_same_letters else SequenceMatcher(None, last, word).ratio()
+        return ratio + 0.15 * (beside == group)
+
+    best = max(keys, key=likeness, default="")
+    meant = f"; did you mean {best}?" if likeness(best) >= 0.8 else ""
+    return f"there is no setting {key}{meant}"
 
 
 def require(condition: bool, where: str, wanted: str, got: object) -> None:

@@ -186,6 +186,16 @@ def test_help_and_composed_settings(azcore: Callable[..., tuple[int, str, str]])
     assert status == 0
     assert "board_size: 19" in output
     assert "num_simulations: 800" in output
+    status, output, _ = azcore("--info", "defaults", "game=go", "network=dual_conv", "scale=paper")
+    assert status == 0
+    files = [
+        "network/dual_conv ",
+        "scale/paper ",
+        "preset/go_paper ",
+        "preset/network/dual_conv_paper ",
+    ]
+    places = [output.index(f"| {file}") for file in files]
+    assert places == sorted(places)
 
 
 def test_check_and_arena(azcore: Callable[..., tuple[int, str, str]], tiny: Tiny) -> None:
@@ -215,6 +225,8 @@ class TestResume:
             (["network.blocks=2"], "cannot change network.blocks"),
             (["selfplay.num_games=8"], "cannot change selfplay.num_games"),
             (["network=sep_res"], "resumes with the run's own network"),
+            (["network=pooled_res"], "network.name is 'dual_res' in the run, not 'pooled_res'"),
+            (["algorithm=azcore"], "algorithm is 'alphazero' in the run, not 'azcore'"),
             (["scale=paper"], "resumes with the run's own scale, got scale=paper"),
         ],
     )
@@ -306,6 +318,13 @@ WRONG = [  # a command, what it has no use for, and what it says to that
         "is for command=train, bench, got arena.every_gen",
     ),
     ("arena", "network.blocks=9", "with command=arena; a checkpoint has its own"),
+    (
+        "arena",
+        "games=20",
+        "is for command=import, got games=20 with command=arena; use arena.games",
+    ),
+    ("arena", "arena.game=20", "there is no setting arena.game; did you mean arena.games?"),
+    ("arena", "selfplay.starts=[x]", "with command=arena; use arena.starts there"),
     ("arena", "network=sep_res", "network is for command=train, bench, check, got network=s"),
     (
         "arena",
@@ -353,9 +372,14 @@ WRONG = [  # a command, what it has no use for, and what it says to that
     ("bench", "run_dir=here", "with command=bench; bench.path names the file to write"),
     ("check", "arena.games=2", "arena.games is for command=train, arena, bench, got arena.games=2"),
     ("check", "name=foo", "with command=check; game=NAME chooses a game"),
+    ("check", "seconds=3", "there is no setting seconds; did you mean check.seconds?"),
     ("arena", "compare.games=2", "no setting compare.games; did you mean arena.games?"),
     ("arena", "arena.rivals=2", "arena.rivals is for arena=comparison, got arena.rivals=2"),
     ("info", "seed=2", "seed is for command=train, arena"),
+    ("info", "run_dir=RUN", "with command=info; checkpoint=RUN names it"),
+    ("report", "run=RUN", "with command=report; run_dir=RUN names it"),
+    ("runs", "run_dir=here", "with command=runs; runs.folder names the folder of runs there"),
+    ("puzzles", "files=[a.epd]", "there is no setting files; did you mean puzzles.files?"),
     ("ladder", "run_dir=here", "with command=ladder; ladder.folder names the folder of runs"),
     ("ladder", "trainer.max_time=1", "with command=ladder; use ladder.minutes there"),
     ("runs", "game=go", "with command=runs; runs.game=NAME lists the runs of a game"),
@@ -608,6 +632,12 @@ def test_flags_stay_before_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("verbose=true", "there is no setting verbose; did you mean log?"),
         ("num_workers=4", "there is no setting num_workers; did you mean selfplay.workers?"),
+        ("max_time=1", "there is no setting max_time; did you mean trainer.max_time?"),
+        ("num_simulations=1", "no setting num_simulations; did you mean search.num_simulations?"),
+        ("search.c_puct=2", "there is no setting search.c_puct; did you mean puct.c_init?"),
+        ("learner.lr=1", "there is no setting learner.lr; did you mean learner.learning_rates?"),
+        ("port=80", "there is no setting port; did you mean web.port?"),
+        ("network/auxiliary=foo", "network/auxiliary must be one of azcore, got network/aux"),
         ("run_dir=a,b", "run_dir=a,b gives several values, which only a sweep accepts (add -m)"),
         ("run_dir=[x]", "run_dir must be one name, got run_dir=['x']"),
         ("log=loud", "log must be one of normal, quiet, json, got 'loud'"),

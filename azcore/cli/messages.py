@@ -34,6 +34,11 @@ ELSEWHERE = {  # names of settings in other programs
     "learning_rate": "learner.learning_rates",
     "simulations": "search.num_simulations",
     "gpus": "trainer.devices",
+    "gpu": "device",
+    "c_puct": "puct.c_init",
+    "layers": "network.blocks",
+    "hash": "engine.memory_mb",
+    "wandb": "logger",
 }
 # What replaces settings of earlier versions that no command has.
 MOVED = {
@@ -48,9 +53,6 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
     },
     "arena": {
         "network": "a checkpoint has its own",
-        "selfplay.opening_plies": "use arena.opening_plies there",
-        "selfplay.start_plies": "use arena.start_plies there",
-        "selfplay.starts": "use arena.starts there",
     },
     "play": {
         "network": "a checkpoint has its own",
@@ -62,10 +64,7 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
     },
     "web": {
         "checkpoint": "the page lists the opponents",
-        "engine.max_simulations": "use web.max_simulations there",
-        "engine.memory_mb": "use web.memory_mb there",
         "engine.move_overhead": "a visitor chooses the seconds",
-        "engine.report_seconds": "use web.report_seconds there",
         "engine.time_share": "a visitor chooses the seconds",
         "run_dir": "web.runs names the folder of runs there",
     },
@@ -89,10 +88,10 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
         "run_dir": "ladder.folder names the folder of runs",
         "trainer.max_time": "use ladder.minutes there",
     },
-    "tune": {"arena.games": "use tune.games there"},
     "bench": {"run_dir": "bench.path names the file to write"},
     "check": {"name": "game=NAME chooses a game"},
-    "report": {"game": "a run determines its game"},
+    "info": {"run": "checkpoint=RUN names it", "run_dir": "checkpoint=RUN names it"},
+    "report": {"game": "a run determines its game", "run": "run_dir=RUN names it"},
     "runs": {
         "game": "runs.game=NAME lists the runs of a game",
         "run.tags": "runs.tag=TAG lists the runs with a tag",
@@ -113,8 +112,10 @@ def of_another_command(command: str, key: str, line: str) -> str:
     whose = f"for command={', '.join(others)}" if others else "not a setting"
     if command == "train" and not others and roots.has(command, key):
         whose = "for sweeps only"
+    own = f"{command}.{key.rpartition('.')[2]}"
+    place = f"use {own} there" if own in roots.keys_of(command) else ""
     instead = INSTEAD.get(command, {})
-    place = next((words for at, words in instead.items() if f"{key}.".startswith(f"{at}.")), "")
+    place = next((words for at, words in instead.items() if f"{key}.".startswith(f"{at}.")), place)
     sentence = f"{key} is {whose}, got {line} with command={command}"
     return f"{sentence}; {place}" if place else sentence
 
@@ -289,10 +290,7 @@ def _unknown(command: str, key: str, arguments: Sequence[str]) -> str:
         choices = [c for c in arguments if re.fullmatch(rf"({'|'.join(groups)})=[\w-]+", c)]
         choices = [c for c in choices if not c.startswith(f"{key}=")]
         config: Any = OmegaConf.to_container(hydra.compose(command, choices))
-    known = [name for name in flat(config) if roots.has(command, name)]
-    if "." in key:  # of a group, like the intended key
-        return unknown_key(key, [name for name in known if "." in name])
-    if (meant := ELSEWHERE.get(key)) in known:
+    known = [name for name in [*groups, *flat(config)] if roots.has(command, name)]
+    if (meant := ELSEWHERE.get(key.rpartition(".")[2])) in known:
         return f"there is no setting {key}; did you mean {meant}?"
-    own = [group for group in groups if group != "hydra" and roots.has(command, group)]
-    return unknown_key(key, [*own, *known])
+    return unknown_key(key, [*known, *sorted(roots.keys_of(command))])  # also of other choices

@@ -59,7 +59,7 @@ def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
         if key == METHOD and override.is_add():  # Hydra drops it if there is a list
             names = f"{METHOD} must have all names in one list, such as {METHOD}=[a,b]"
             raise SettingError(f"{names}, got {line}")
-        if key.partition("/")[0] == "preset":  # Hydra ignores a missing one
+        if f"{key}/".startswith(("preset/", "network/auxiliary/")):  # Hydra ignores a missing one
             known = GlobalHydra.instance().config_loader().get_group_options(key)
             if override.value() not in known:
                 raise SettingError(f"{key} must be one of {', '.join(known)}, got {line}")
@@ -383,7 +383,7 @@ def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
 
 
 def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The content of a settings file, or its changes if it selects files of other groups.
+    """The content of a settings file; if it depends on other choices, its group and its changes.
 
     Args:
         before: the settings without any choice, by key; None: compose them if needed.
@@ -394,11 +394,11 @@ def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) 
         return methods()[choice]
     try:
         contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
-    except HydraException:  # it has no groups to choose in
+    except HydraException:  # alone, it lacks the other groups
         if before is None:
             before = flat(plain_settings(hydra.compose(TRAIN)))
         after = flat(plain_settings(hydra.compose(TRAIN, [f"{group}={choice}"])))
-        return {at: value for at, value in after.items() if before.get(at) != value}
+        return {k: v for k, v in after.items() if k.split(".")[0] == group or before.get(k) != v}
     return dict(contents)
 
 
