@@ -384,7 +384,6 @@ WRONG = [  # a command, what it has no use for, and what it says to that
     ("ladder", "trainer.max_time=1", "with command=ladder; use ladder.minutes there"),
     ("runs", "game=go", "with command=runs; runs.game=NAME lists the runs of a game"),
     ("runs", "run.tags=[a]", "with command=runs; runs.tag=TAG lists the runs with a tag"),
-    ("runs", "run_dir=here", "with command=runs; runs.folder names the folder of runs"),
     ("new", "game=go", "with command=new; name=NAME names the new game"),
     ("new", "run_dir=here", "run_dir is for command=train, arena, tune, report"),
     ("train", "checkpoint=here", "with command=train; resume=RUN resumes a run, init=RUN"),

@@ -95,7 +95,7 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
     "runs": {
         "game": "runs.game=NAME lists the runs of a game",
         "run.tags": "runs.tag=TAG lists the runs with a tag",
-        "run_dir": "runs.folder names the folder of runs",
+        "run_dir": "runs.folder names the folder of runs there",
     },
     "new": {"game": "name=NAME names the new game"},
 }
