@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -177,6 +178,16 @@ def test_a_package_that_is_not_installed_is_told_of(
     assert "in the folder pebbles must be installed: pip install -e pebbles" in errors
 
 
+@pytest.fixture(name="root_logger")
+def root_logger_fixture() -> Iterator[None]:
+    """Hydra's `--info` makes it write everything to the present standard output."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+
+
 def test_help_and_composed_settings(azcore: Callable[..., tuple[int, str, str]]) -> None:
     status, output, _ = azcore("--help")
     assert status == 0
@@ -186,6 +197,11 @@ def test_help_and_composed_settings(azcore: Callable[..., tuple[int, str, str]])
     assert status == 0
     assert "board_size: 19" in output
     assert "num_simulations: 800" in output
+
+
+def test_the_files_of_a_command_line_are_listed_in_order(
+    azcore: Callable[..., tuple[int, str, str]], root_logger: None
+) -> None:
     status, output, _ = azcore("--info", "defaults", "game=go", "network=dual_conv", "scale=paper")
     assert status == 0
     files = [
@@ -636,7 +652,7 @@ def test_flags_stay_before_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
         ("search.c_puct=2", "there is no setting search.c_puct; did you mean puct.c_init?"),
         ("learner.lr=1", "there is no setting learner.lr; did you mean learner.learning_rates?"),
         ("port=80", "there is no setting port; did you mean web.port?"),
-        ("network/auxiliary=foo", "network/auxiliary must be one of azcore, got network/aux"),
+        ("network/auxiliary=foo", "network/auxiliary must be azcore, got network/aux"),
         ("run_dir=a,b", "run_dir=a,b gives several values, which only a sweep accepts (add -m)"),
         ("run_dir=[x]", "run_dir must be one name, got run_dir=['x']"),
         ("log=loud", "log must be one of normal, quiet, json, got 'loud'"),

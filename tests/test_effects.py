@@ -12,8 +12,6 @@ from azcore.cli.composition import settings_for
 from azcore.cli.effects import CONDITIONS, OF_THE_END, TARGETS, without_effect
 from azcore.cli.messages import parsed
 from azcore.errors import SettingError
-from azcore.game import Game
-from azcore.game.registry import make, offer
 from azcore.storage import targets
 
 # By what is missing: words that change nothing in `game=go`, what switches them off if the defaults
@@ -95,7 +93,6 @@ VAIN = {
         ("learner.auxiliary_weights.score=2", "network=dual_res", ""),
         ("learner.auxiliary_weights.score=2", "network.auxiliary.score=false", ""),
     ],
-    "a game of a package": [("check.before_training=1", "", "game=of_a_package")],
     "gate.enabled=true, or": [
         ("gate.games=20", "", "gate.enabled=true"),
         ("gate.threshold=0.6", "", "algorithm=alphagozero"),
@@ -111,11 +108,11 @@ VAIN = {
     "export.per_generation": [("export.format=sgf", "", "export.per_generation=1")],
     "web=true": [("web.port=9000", "", "web=true")],
     "algorithm=supervised": [("supervised.games=[a.azg]", "", "algorithm=supervised")],
-    "self-play, unlike algorithm=supervised": [
+    "self-play, which algorithm=supervised lacks": [
         ("selfplay.opening_plies=4", "algorithm=supervised", ""),
         ("search.num_simulations=4", "algorithm=supervised", ""),
-        ("search.gumbel.scale=2", "algorithm=supervised search=gumbel", "search=gumbel"),
-        ("search.dirichlet_alpha=0.1", "algorithm=supervised search=puct", "search=puct"),
+        ("search.forced_visits=2", "algorithm=supervised search=puct", "search=puct"),
+        ("search.num_simulations=4", "algorithm=supervised", "plugins.algorithm=package:Mixed"),
         ("backend.processes=2", "algorithm=supervised", ""),
         ("backend=process", "algorithm=supervised", ""),
     ],
@@ -130,19 +127,9 @@ VAIN = {
 }
 
 
-def offer_another_game(name: str) -> None:
-    """Register a game whose class is of this file, as a package would."""
-    kind = type(make("tic_tac_toe_plain"))
-    game: Game = type("OfThisFile", (kind,), {})()
-    game.name = name
-    offer(game)
-
-
 @cache
 def composed(words: str) -> dict[str, Any]:
-    if "of_a_package" in words:
-        offer_another_game("of_a_package")
-    return settings_for(["game=go", *words.split()], {"of_a_package": {}})
+    return settings_for(["game=go", *words.split()], {})
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ class RecipeOfRun(Recipe):
     """Builds workers of a run."""
 
     settings: RunSettings  # with a complete evaluator and self-play's sizes
-    servers: Sequence[str] = ()  # evaluate for the members in turn; none: each does it itself
+    servers: Sequence[str] = ()  # addresses, shared among members; empty: each evaluates itself
 
     def build(self, numbers: Sequence[int], process: int) -> SelfPlayMember:
         device = device_of_member(self.settings.device, process)

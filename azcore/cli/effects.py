@@ -48,7 +48,8 @@ def _states(target: str) -> Condition:
 
 
 def _plays_itself(settings: Settings) -> bool:
-    return not settings["supervised"]["enabled"]
+    # An algorithm of a package may do so, whatever it derives from.
+    return not settings["supervised"]["enabled"] or settings["plugins"]["algorithm"] is not None
 
 
 def _by_puct(settings: Settings) -> bool:
@@ -68,10 +69,10 @@ def _game(settings: Settings) -> Game:
 # Equal to those of `azcore.storage.targets`, as a test checks: that file imports the compiler.
 OF_THE_END = ("ownership", "score", "material")
 TARGETS = (*OF_THE_END, "reply", "soft_policy", "later_values", "plies_left")
-SELF_PLAY = "self-play, unlike algorithm=supervised"
+SELF_PLAY = "self-play, which algorithm=supervised lacks"
 _PLIES = ("temperature", "temperature_plies", "temperature_half_life", "final_temperature")
 TEMPERATURE = tuple(f"selfplay.{name}" for name in _PLIES)
-_NOISE = ("dirichlet_fraction", "dirichlet_alpha", "root_temperature", "forced_visits")
+_NOISE = ("dirichlet_fraction", "root_temperature", "forced_visits")
 _NEW_GAMES = ("samples_per_position", "games_per_generation", "least_samples_per_position")
 RESIGNATION = tuple(
     f"selfplay.resignation_{name}" for name in ("false_positives", "played_out", "games")
@@ -109,7 +110,7 @@ CONDITIONS = (
     ),
     Condition(
         ("search.dirichlet_alpha",),
-        lambda s: s["search"].get("dirichlet_fraction") != 0,
+        lambda s: _beside(s) or (_plays_itself(s) and s["search"].get("dirichlet_fraction") != 0),
         "search.dirichlet_fraction above 0",
     ),
     Condition(
@@ -171,11 +172,6 @@ CONDITIONS = (
     *map(_states, OF_THE_END),
     *map(_learns, TARGETS),
     Condition(
-        ("check.before_training",),
-        lambda s: not type(_game(s)).__module__.startswith("azcore.games."),
-        "a game of a package, since azcore's own tests check its games",
-    ),
-    Condition(
         ("gate.enabled",),
         lambda s: _plays_itself(s) or not s["gate"]["enabled"],
         SELF_PLAY,
@@ -212,15 +208,14 @@ CONDITIONS = (
     Condition(("web",), _beside, "web=true", but=("web.beside",)),
     Condition(
         ("supervised",),
-        lambda s: bool(s["supervised"]["enabled"]),
-        "algorithm=supervised",
+        lambda s: bool(s["supervised"]["enabled"] or s["compare"]["after_sweep"]),
+        "algorithm=supervised, or in a comparison after a sweep",
         but=("supervised.enabled",),
     ),
     Condition(
         (
             "selfplay",
             "search.num_simulations",  # matches have their own number, and no noise
-            "search.gumbel.scale",
             *(f"search.{name}" for name in _NOISE),
         ),
         _plays_itself,
@@ -230,7 +225,7 @@ CONDITIONS = (
     Condition(
         tuple(f"replay.{name}" for name in _NEW_GAMES),
         lambda s: _plays_itself(s) or s["replay"]["value_samples_per_game"] is not None,
-        "replay.value_samples_per_game, or with self-play, unlike algorithm=supervised",
+        f"replay.value_samples_per_game, or with {SELF_PLAY}",
     ),
     Condition(
         ("backend",),

@@ -70,6 +70,7 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
     },
     "engine": {"network": "a checkpoint has its own"},
     "export": {
+        "arena.games": "",
         "games": "export.games names the input",
         "run_dir": "export.games names the input and export.out the output",
     },
@@ -89,7 +90,7 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
         "trainer.max_time": "use ladder.minutes there",
     },
     "bench": {"run_dir": "bench.path names the file to write"},
-    "check": {"name": "game=NAME chooses a game"},
+    "check": {"name": "game=NAME chooses a game", "arena.games": ""},
     "info": {"run": "checkpoint=RUN names it", "run_dir": "checkpoint=RUN names it"},
     "report": {"game": "a run determines its game", "run": "run_dir=RUN names it"},
     "runs": {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,8 @@ def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
         if f"{key}/".startswith(("preset/", "network/auxiliary/")):  # Hydra ignores a missing one
             known = GlobalHydra.instance().config_loader().get_group_options(key)
             if override.value() not in known:
-                raise SettingError(f"{key} must be one of {', '.join(known)}, got {line}")
+                wanted = known[0] if len(known) == 1 else f"one of {', '.join(known)}"
+                raise SettingError(f"{key} must be {wanted}, got {line}")
         after_sweep = command == "train" and f"{key}.".startswith("compare.")
         if not roots.has(command, key) or (after_sweep and not swept):
             raise SettingError(of_another_command(command, key, str(line)))
@@ -145,7 +147,7 @@ def settings_of(
 def require_used_somewhere(jobs: Iterable[Sequence[str]], shared: Container[str]) -> None:
     """Refuse words that have no effect in any job of a sweep, before its first one.
 
-    A job that cannot run may need them; it reports its fault in its turn.
+    If a job cannot be composed, nothing is refused here: it may need them, and reports its error.
 
     Args:
         jobs: the words of each.
@@ -280,6 +282,11 @@ def _continued(
     saved = read_config(run)
     require_received_games(saved, {override.key_or_group for override in parsed(overrides)})
     composed = plain_settings(_with_overlays(config, overrides, saved))
+
+    @cache
+    def of_run() -> dict[str, Any]:
+        return flat(plain_settings(hydra.compose(TRAIN, _overlays_of(saved))))
+
     fixed_here = list(FIXED)
     if is_new:
         fixed_here = [key for key in (*FIXED, *OF_A_FORK) if key not in OF_ITS_OWN]
@@ -292,15 +299,16 @@ def _continued(
     for override in parsed(overrides):
         key, line = override.key_or_group, override.input_line
         chosen = _chosen(override) if key in groups else []
-        if key.partition(".")[0] not in saved and key not in groups:
+        is_within = "/" in key  # a group inside another
+        if key.partition(".")[0] not in saved and key not in groups and not is_within:
             continue  # not the run's
         own = f"{asked} {'continues' if is_new else 'resumes'} with the run's own {key}, got {line}"
-        if override.is_delete() or key == "experiment":
+        if override.is_delete() or key == "experiment" or is_within:
             raise SettingError(f"{own}; only individual settings can be overridden")
         if key == "game" and chosen:
             touched = ["game.name"]  # determines which run is the latest
         elif chosen or key == METHOD:
-            touched = [at for name in chosen for at in flat(_contents(key, name))]
+            touched = [at for name in chosen for at in flat(_contents(key, name, of_run))]
             if key == METHOD and not is_new:
                 touched += _of_other_methods(chosen, has)
             touched = [
@@ -346,18 +354,22 @@ def _with_overlays(
     that they were added to.
     """
     named = {override.key_or_group for override in parsed(overrides)}
-    loader = GlobalHydra.instance().config_loader()
     missing = [
-        f"{key}={saved[key]}"
-        for key in ("algorithm", "scale")
-        # Only the name of a file: the run may come from a stranger.
-        if key not in named
-        and saved.get(key) != config.get(key)
-        and saved.get(key) in loader.get_group_options(key)
+        word
+        for word in _overlays_of(saved)
+        if (key := word.partition("=")[0]) not in named and saved[key] != config.get(key)
     ]
     if not missing:
         return config
     return hydra.compose(TRAIN, [*missing, *overrides])
+
+
+def _overlays_of(saved: Mapping[str, Any]) -> list[str]:
+    """The words for a run's algorithm and scale, if files have these names."""
+    options = GlobalHydra.instance().config_loader().get_group_options
+    return [
+        f"{key}={saved[key]}" for key in ("algorithm", "scale") if saved.get(key) in options(key)
+    ]
 
 
 def _chosen(override: Override) -> list[str]:
@@ -372,7 +384,11 @@ def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
     from azcore.storage.run_settings import flat
 
     names = GlobalHydra.instance().config_loader().get_group_options(METHOD)
-    before = flat(plain_settings(hydra.compose(TRAIN)))
+
+    @cache
+    def before() -> dict[str, Any]:
+        return flat(plain_settings(hydra.compose(TRAIN)))
+
     return [
         at
         for name in names
@@ -382,11 +398,11 @@ def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _contents(group: str, choice: str, before: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     """The content of a settings file; if it depends on other choices, its group and its changes.
 
     Args:
-        before: the settings without any choice, by key; None: compose them if needed.
+        before: composes the settings without this choice, by key.
     """
     from azcore.storage.run_settings import flat
 
@@ -395,10 +411,9 @@ def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) 
     try:
         contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
     except HydraException:  # alone, it lacks the other groups
-        if before is None:
-            before = flat(plain_settings(hydra.compose(TRAIN)))
         after = flat(plain_settings(hydra.compose(TRAIN, [f"{group}={choice}"])))
-        return {k: v for k, v in after.items() if k.split(".")[0] == group or before.get(k) != v}
+        own = f"{group}."
+        return {k: v for k, v in after.items() if f"{k}.".startswith(own) or before().get(k) != v}
     return dict(contents)
 
 

@@ -40,7 +40,9 @@ class Sweep(Callback):
         config.hydra.overrides.hydra.append(
             f"hydra.job.config.override_dirname.exclude_keys=[{','.join(sorted(fixed))}]"
         )
-        if called["config_name"] != TRAIN:
+        folder = OmegaConf.select(config, "hydra.sweep.dir", throw_on_resolution_failure=False)
+        is_begun = folder and any(Path(folder).glob("*/config.yaml"))  # and goes on as it was
+        if called["config_name"] != TRAIN or is_begun:
             return
         params = parsed([f"{key}={value}" for key, value in swept.items()])
         try:

@@ -44,7 +44,7 @@ TROMP_TAYLOR = {
 
 
 class GtpGame:
-    """The game so far, and the commands that describe or change it, or the engine's game."""
+    """The game so far, and the commands that describe or change it or the engine's game."""
 
     def __init__(self, engine: Engine, on_clear: Callable[[], None]) -> None:
         self._engine, self._on_clear = engine, on_clear

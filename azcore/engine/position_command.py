@@ -48,7 +48,7 @@ class Follower:
     """Plays the games of `position` commands, even beyond the point where our rules end them."""
 
     game: Game
-    without_counters: Callable[[str], str | None]  # a position's text; None if it has none
+    without_counters: Callable[[str], str | None]  # a position's text; None if it has no counters
     note: Callable[[str], None]
 
     def begin(self, start: str | None) -> GivenGame:

@@ -5,8 +5,8 @@ draws them (`azcore/pictures`) and handles the mouse; a game ships no code for a
 
 The name of a place is its column and row, as in the game's own notation: `e4`, `D4`, `7g`. Where
 pieces also lie between places, `a1b1` is between `a1` and `b1`, and `a1b2` is in the middle of the
-four places of which `a1` and `b2` are opposite corners. A path of one or more *clicks* makes an
-action, and a click is the name of
+four places of which `a1` and `b2` are opposite corners; the left or upper place comes first. A
+path of one or more *clicks* makes an action, and a click is the name of
 
 * a place: `e2`;
 * a kind of piece in the hand of the player to move, after a star: `*P`;
@@ -210,7 +210,8 @@ class Board:
         actions: the path of clicks of each legal action.
         hands: for each seat, how many of each role it holds; absent roles may be missing.
         taken: for each seat, how many of each role it has taken from the other seat; pages show
-            them beside the board. None: there is nothing to show, as where they go into a hand.
+            them beside the board. None: the game does not state it, for example because they go
+            into a hand.
         last: places of the last action, with its end last; empty if there was none.
         check: places of attacked pieces to show to the player to move, such as a king.
         marks: places that explain the end, such as a winning line.
@@ -238,7 +239,7 @@ class Board:
             _require_seat("to_move", self.to_move)
         if not isinstance(self.note, str) or not (self.note.isprintable() or self.note == ""):
             _refuse("note", "one line of text", self.note)
-        taken: set[str] = set()
+        occupied: set[str] = set()
         for piece in self.pieces:
             if not isinstance(piece, Piece):
                 _refuse("a piece", "a Piece", piece)
@@ -247,9 +248,9 @@ class Board:
             _require_one_of(
                 f"the role of the piece on {piece.place}", piece.role, self.layout.roles
             )
-            if piece.place in taken:
+            if piece.place in occupied:
                 _refuse("the number of pieces on a place", "at most one", f"two on {piece.place}")
-            taken.add(piece.place)
+            occupied.add(piece.place)
         for what, places in (("last", self.last), ("check", self.check), ("marks", self.marks)):
             for place in places:
                 self.layout.require_place(f"a place in {what}", place)

@@ -119,7 +119,7 @@ def require_fitting(checkpoint: dict[str, Any], game: Game) -> None:
 
 
 def _require_network(checkpoint: dict[str, Any], game: Game) -> NetworkSettings:
-    """The settings of a checkpoint's network; refuses other weights, before building it."""
+    """The settings of a checkpoint's network; refuses weights of other shapes."""
     settings = network_settings(checkpoint[KEY]["network"])
     weights = weights_of(checkpoint)
     require_weights(weights, network_outline(game, settings, len(weights)))

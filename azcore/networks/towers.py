@@ -74,7 +74,7 @@ class TowerSettings(SettingsWithHistory):
 
 
 class PlaneScale(nn.Module):
-    """Divides planes [N, C, H, W] by `Game.observation_maximum`, in the network's dtype."""
+    """Divides planes [N, C, H, W], bytes, by `Game.observation_maximum`, in the network's dtype."""
 
     scale: Tensor  # [C, 1, 1]
 

@@ -66,7 +66,7 @@ function draw(host, spec) {
   const used = spec.x.map((x, i) => i)
     .filter((i) => spec.x[i] !== null && spec.series.some((s) => s.y[i] !== null));
   if (!used.length) {
-    element("p", { class: "missing" }, "No numbers for this axis.", host);
+    element("p", { class: "missing" }, "No numbers yet.", host);
     return;
   }
   if (spec.series.length > 1 || spec.series.some((series) => series.dots)) {

@@ -39,7 +39,7 @@ class Shown:
 
 
 class Games:
-    """The games in a run's report, if it has some; caches replayed ones for the next report."""
+    """The games in a run's report; caches replayed games for the next report."""
 
     def __init__(self, run: RunDirectory, device: torch.device) -> None:
         self._run = run
@@ -104,7 +104,7 @@ def replayed(game: Game, record: GameRecord, weights: Weights | None, networks: 
 
 
 def _visits(record: GameRecord, ply: int) -> dict[int, int]:
-    """The visits of a ply's actions, most first."""
+    """The visits of a ply's actions, the most visited first."""
     part = slice(record.visit_offsets[ply], record.visit_offsets[ply + 1])
     actions, counts = record.visit_actions[part].tolist(), record.visit_counts[part].tolist()
     pairs = zip(actions, counts, strict=True)
@@ -153,7 +153,7 @@ def _ply(
 
 
 def reason(record: GameRecord, ply: int, visits: Mapping[int, int], legal: int) -> str:
-    """Why self-play chose a move, in one phrase; `visits` of the ply's actions, most first."""
+    """Why self-play chose a move, in one phrase; `visits` has the most visited action first."""
     if legal == 1:
         return "forced: the only legal move"
     if ply < record.opening_plies:

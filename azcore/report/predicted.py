@@ -32,7 +32,7 @@ class Weights:
 
     @staticmethod
     def nearest(run: RunDirectory, version: int, last: int) -> "Weights | None":
-        """The checkpoint nearest to `version` steps, `last` being those of the last; None: none."""
+        """The checkpoint nearest to `version` steps, if there is one; the last has `last` steps."""
         paths = run.step_checkpoints()
         if run.last_checkpoint.is_file():
             paths = {last: run.last_checkpoint} | paths  # rated weights are smaller

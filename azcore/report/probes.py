@@ -358,7 +358,7 @@ def _questions(identity: str) -> Questions:
 
 
 class Sample:
-    """A random sample, of `size`, of a stream of unknown length, each as likely as the others."""
+    """A uniform random sample of `size` positions from a stream of unknown length."""
 
     def __init__(self, size: int, rng: np.random.Generator) -> None:
         self.kept: list[tuple[int, Any]] = []  # the number of the game, and a state

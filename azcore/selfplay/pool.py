@@ -37,7 +37,7 @@ class Amount(NamedTuple):
 
 
 NOTHING = Amount(0, 0)
-MEASURED_ROUNDS = 4  # minimum
+MEASURED_ROUNDS = 4  # at least
 
 
 class MemberStatistics(NamedTuple):

@@ -153,7 +153,7 @@ class HeadNode:
         then: Callable[[LostProcessError], None],
         every: float = LOOK_AT_HEAD,
     ) -> None:
-        """Check it every so many seconds on a thread, until `leave`."""
+        """Check it every `every` seconds on a thread, until `leave`."""
 
         def look() -> None:
             while not self._is_left.wait(every):

@@ -63,7 +63,7 @@ def members_in(
 
 
 class RemotePool(WorkerPool):
-    """Remote workers; they run until this process ends, or it closes, and its launcher with it."""
+    """Remote workers, until this process ends or the pool closes, and its launcher with it."""
 
     def __init__(
         self,

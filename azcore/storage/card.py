@@ -70,7 +70,7 @@ def require_card(card: Mapping[str, str]) -> Card:
 
 
 def card_of(described: Mapping[str, Any]) -> Card:
-    """A checkpoint's card, short texts alone, as the checkpoint is untrusted; else empty."""
+    """A checkpoint's card, of which only short texts are read; empty if it cannot be read."""
     card = _plain(described.get(CARD))
     made = described.get(MADE)
     if not card and isinstance(made, dict):

@@ -28,7 +28,7 @@ SPARE = OWN_FILES + 3 * BACKLOG
 
 
 def server_of(app: ASGIApp, visitors: int) -> uvicorn.Server:
-    """A server for HTTP and web sockets, for so many rooms, that logs errors alone."""
+    """A server for HTTP and web sockets with at most `visitors` rooms; it logs only errors."""
     crowd = _Crowd(MOST + visitors)
 
     class Connection(H11Protocol):
@@ -62,7 +62,7 @@ def server_of(app: ASGIApp, visitors: int) -> uvicorn.Server:
 
 
 class _Crowd:
-    """The connections of one server; fewer if the process may not open so many files."""
+    """At most `most` connections of one server; fewer if the process may not open so many files."""
 
     def __init__(self, most: int) -> None:
         self._most = max(1, min(most, _files(most + SPARE) - SPARE))

@@ -165,7 +165,7 @@ class Runs:
 
 
 class Kept:
-    """Caches a function's result for each run until the run's tables change, `most` runs at once.
+    """Caches a function's result for at most `most` runs, each until the run's tables change.
 
     It caches a failure to read, too. One thread at a time calls `make`, the function.
 

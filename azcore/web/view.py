@@ -60,7 +60,9 @@ def _clicks(
     choices, seat = board.layout.choices, board.to_move or 0
     put = _put_down(game, state, board, targets)
     wanted = {choice.role for choice in choices.values() if choice.role is not None}
-    loose: dict[Any, tuple[int, str, str | None]] = {role: (seat, role, None) for role in wanted}
+    loose: dict[Any, tuple[int, str, str | None]] = {
+        role: (seat, role, None) for role in sorted(wanted)
+    }
     loose |= {size: (seat, *piece) for size, piece in put.items()}
     for by, of_seat in enumerate(board.taken or ()):
         loose |= {(by, role): (1 - by, role, None) for role in of_seat}

@@ -47,12 +47,12 @@ def board_of(game: Game, state: Any) -> Board:
         to_move=None if over else seat,
         actions={action: tuple(re.findall("[a-h][1-8]|[qrbn]", t)) for action, t in texts.items()},
         last=() if last is None else tuple(map(notation.cell_name, last)),
-        taken=(_taken(pieces, 1), _taken(pieces, 0)),
+        taken=(_lost(pieces, 1), _lost(pieces, 0)),
         check=tuple(p.place for p in pieces if in_check and p.seat == seat and p.role == "K"),
     )
 
 
-def _taken(pieces: list[Piece], seat: int) -> dict[str, int]:
+def _lost(pieces: list[Piece], seat: int) -> dict[str, int]:
     """The pieces that a seat has lost; a promoted one stands for a pawn."""
     left = Counter(piece.role for piece in pieces if piece.seat == seat)
     promoted = left - ARMY

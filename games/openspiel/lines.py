@@ -7,7 +7,7 @@ below it, and the box between the two.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,11 @@ class Lines:
         return self._place(2 * column, 2 * row + 1)
 
     def _place(self, x: int, y: int) -> str:
-        return list(self.layout.places)[y * self.layout.across + x]
+        return self._places[y * self.layout.across + x]
+
+    @cached_property
+    def _places(self) -> tuple[str, ...]:
+        return tuple(self.layout.places)
 
     @property
     def layout(self) -> Layout:

@@ -289,6 +289,7 @@ def test_a_fork_of_a_run_that_has_forgotten_games(azcore: CommandLine, tiny: Tin
         ),
         (["fork=run", "selfplay.num_games=8"], "cannot change selfplay.num_games"),
         (["fork=run", "algorithm=alphagozero"], "cannot change gate.enabled.* init=RUN takes its"),
+        (["fork=run", "algorithm=azcore"], "cannot change (learner|network)"),
         (["fork=run", "learner.optimizer=adamw"], "cannot change learner.optimizer"),
         (["fork=run", "method=muon"], "cannot change learner.optimizer"),
         (["fork=run@step-0"], "step-0.ckpt holds only weights"),

@@ -19,6 +19,7 @@ import yaml
 
 from azcore.arena.elo import score_interval
 from azcore.cli import roots
+from azcore.cli.composition import settings_for
 from azcore.commands import command_line
 from azcore.commands.forecast import Forecast
 from azcore.commands.ladder import ladder
@@ -540,6 +541,7 @@ def test_the_recipes_name_what_there_is(name: str) -> None:
     for recipe in recipes.values():
         if "game=connect_four" in recipe["train"] and "connect_four" not in installed_games():
             continue
+        settings_for(recipe["train"], {})  # refuses words without effect
         trained = compose(*recipe["train"])
         game = dict(trained["game"])
         assert game["name"] in installed_games()

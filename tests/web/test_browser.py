@@ -572,7 +572,7 @@ def test_pieces_move_as_they_are_played_and_stepped_through(page: Any, place: st
     assert page.evaluate("moved[0]") == "translate(100px, 100px)"  # as one clicks
     moves(page, 3)
     assert page.evaluate("moved.filter(how => how === 'fades').length") == 1  # the captured pawn
-    assert page.get_attribute("#taken-0", "aria-label") == "white has taken 1 pawn"
+    assert page.get_attribute("#taken-0", "aria-label") == "white has taken 1 × pawn"
     assert page.locator("#taken-0 svg").bounding_box()["height"] > 20
     assert page.get_attribute("#taken-1", "aria-label") == "black has taken nothing"
     page.evaluate("moved.length = 0")

@@ -29,7 +29,7 @@ export function showTaken(taken, seats) {
     const row = $(`taken-${seat}`), kinds = taken?.[seat] ?? []
     row.hidden = !taken
     row.innerHTML = kinds.map(([piece, count]) => drawing(piece) + drawing(piece, 'same').repeat(count - 1)).join('')
-    row.setAttribute('aria-label', `${seats[seat]} has taken ${kinds.map(([, count, name]) => `${count} ${name}`).join(', ') || 'nothing'}`)
+    row.setAttribute('aria-label', `${seats[seat]} has taken ${kinds.map(([, count, name]) => `${count} × ${name}`).join(', ') || 'nothing'}`)
   }
 }
 

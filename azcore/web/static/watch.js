@@ -1,5 +1,5 @@
 // The page that shows runs: their curves, updated while they are active, in shared charts.
-// The scripts of the reports, chart.js and films.js, are part of the page.
+// `element`, `short`, `drawCurves` and `together` are globals of the scripts of reports, chart.js and films.js.
 
 import { $ } from './elements.js'
 
@@ -142,7 +142,6 @@ function show() {
   const axis = document.querySelector('input[name=axis]:checked').value
   const found = shown.filter(name => curves.has(name)).map(name => [name, curves.get(name)])
   const several = found.length > 1
-  $('charts').classList.toggle('several', several)  // the table of runs has their colours then
   $('findings').hidden = !found.some(([, run]) => run.findings.length)
   $('findings').replaceChildren(...found.flatMap(([name, run]) => run.findings.map(text => element('li', {}, `${name}: ${text}`))))
   const seen = new Set()

@@ -54,7 +54,7 @@ def state_from_text(state: Any, text: str) -> Any:
         )
     player = "xo".index(text[-1])
     ahead = text.count("X") - text.count("O") - player  # a swap takes a stone from X
-    if ahead != 0 and not (ahead == -1 and state.swap):
+    if ahead != 0 and not (ahead == -1 and state.swap and "O" in text):
         raise InvalidTextError(f"X and O alternate and X begins, which does not fit {text!r}")
     for seat in (1 - player, player):
         state.player = seat
@@ -62,8 +62,6 @@ def state_from_text(state: Any, text: str) -> Any:
             for x, stone in enumerate(line):
                 if stone == "XO"[seat]:
                     rules.put(state, y, x)
-        if state.sides[state.stones == 1 + seat].max(initial=0) == rules.BOTH:
-            state.winner = 1 + seat
     state.last = 0
     if state.winner == 1 + player:
         raise InvalidTextError(f"the seat to move has connected its sides already in {text!r}")

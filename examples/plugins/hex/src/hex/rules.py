@@ -102,7 +102,7 @@ def put(state: Any, row: int, column: int) -> None:
 
 @register_jitable
 def spread(state: Any) -> None:
-    """Tell each stone of the player to move which sides its neighbours' chains touch."""
+    """Spread the sides that a chain touches to all its stones, for the player to move."""
     size = len(state.stones)
     changed = True
     while changed:
