@@ -142,8 +142,19 @@ def test_no_name_of_a_stranger_steers_the_terminal(tmp_path: Path, azcore: Comma
     assert all(sign.isprintable() or sign == "\n" for sign in output)
 
 
-def test_a_list_of_runs_or_games_waits_for_no_torch() -> None:
-    modules = "azcore.commands.runs, azcore.commands.import_games"
-    code = f"import sys, {modules}; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+def test_a_list_of_runs_waits_for_no_torch(tmp_path: Path) -> None:
+    (tmp_path / "runs/x").mkdir(parents=True)
+    (tmp_path / "runs/x/config.yaml").write_text("run: {name: x}\n")
+    code = """
+import sys
+from azcore.cli import main
+import azcore.commands.import_games
+sys.argv = ["azcore", "runs"]
+try:
+    main()
+finally:
+    print("torch" in sys.modules)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

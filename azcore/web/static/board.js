@@ -1,20 +1,14 @@
 // The board: shows the picture that the server drew, and turns clicks into actions.
 // An action is a path of clicks (see azcore/game/board.py); no path is a prefix of another.
 
+import { element as html, shape } from './elements.js'
 import { animate, compare, glide, isStill, piecesOf } from './motion.js'
 import { Sketch } from './sketch.js'
 import { sound } from './sounds.js'
 
-const SVG = 'http://www.w3.org/2000/svg'
 const FINGER = 44  // pixels across a place that a finger hits reliably
 const SLANT = 50 / 87  // of a column of hexagons: to the right, for each unit down
 const isFinger = () => matchMedia('(hover: none)').matches
-
-function make(name, attributes = {}) {
-  const element = document.createElementNS(SVG, name)
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
-  return element
-}
 
 const hexagon = (x, y, width, height) => `M${x + width / 2} ${y}l${width / 2} ${height / 4}v${height / 2}l${-width / 2} ${height / 4}l${-width / 2} ${-height / 4}v${-height / 2}z`
 
@@ -61,19 +55,19 @@ export class Board {
     this.svg.setAttribute('role', 'group')  // a picture has no parts for those who listen
     const box = this.svg.viewBox.baseVal
     this.element.parentElement.style.setProperty('--aspect', box.width / box.height)
-    if (position.loose) this.svg.appendChild(make('defs')).innerHTML = position.loose.definitions
-    this.marks = this.svg.appendChild(make('g'))
-    this.layers = this.svg.querySelector('.az-layers') ?? this.svg.appendChild(make('g', { class: 'az-layers' }))
-    this.line = this.svg.appendChild(make('g', { class: 'line-layer' }))
-    this.gone = this.svg.appendChild(make('g', { class: 'gone' }))
-    this.ghost = this.svg.appendChild(make('g', { class: 'ghost' }))
-    this.later = this.svg.appendChild(make('g', { class: 'ghost' }))
+    if (position.loose) shape(this.svg, 'defs', {}).innerHTML = position.loose.definitions
+    this.marks = shape(this.svg, 'g', {})
+    this.layers = this.svg.querySelector('.az-layers') ?? shape(this.svg, 'g', { class: 'az-layers' })
+    this.line = shape(this.svg, 'g', { class: 'line-layer' })
+    this.gone = shape(this.svg, 'g', { class: 'gone' })
+    this.ghost = shape(this.svg, 'g', { class: 'ghost' })
+    this.later = shape(this.svg, 'g', { class: 'ghost' })
     this.sketch.putOn(this.svg, place => this.#centre(place))
-    this.targets = this.svg.appendChild(make('g'))
+    this.targets = shape(this.svg, 'g', {})
     for (const [name, [x, y, width, height]] of Object.entries(position.targets)) {
       const target = position.kind === 'hexagons' && !name.startsWith('*')
-        ? make('path', { d: hexagon(x, y, width, height), class: 'target', role: 'button' })
-        : make('rect', { x, y, width, height, class: 'target', role: 'button' })
+        ? shape(null, 'path', { d: hexagon(x, y, width, height), class: 'target', role: 'button' })
+        : shape(null, 'rect', { x, y, width, height, class: 'target', role: 'button' })
       target.dataset.click = name
       target.addEventListener('click', event => this.#clicked(name, event))
       target.addEventListener('focus', () => this.#goTo(name))
@@ -183,7 +177,7 @@ export class Board {
 
   #loose(name) {
     const [x, y] = this.#centre(name)
-    return make('use', { href: `#${this.#put(name)}`, x, y })
+    return shape(null, 'use', { href: `#${this.#put(name)}`, x, y })
   }
 
   // Show an action at once, before the server has drawn it.
@@ -335,7 +329,7 @@ export class Board {
 
   // A copy of the dragged piece: every element drawn at its place.
   #ghost(name) {
-    const ghost = make('g', { class: 'dragged' })
+    const ghost = shape(null, 'g', { class: 'dragged' })
     ghost.append(...this.#drawnAt(name).map(piece => piece.cloneNode()))
     return this.svg.appendChild(ghost)
   }
@@ -372,7 +366,7 @@ export class Board {
       target.setAttribute('aria-label', name.startsWith('*') ? `piece in hand ${name.slice(1)}` : `${name}, ${this.position.words[name] ?? 'empty'}`)
       if (this.picked.length && next.has(name) && this.position.mayMove) {
         const [cx, cy] = this.#centre(name), taken = name in this.position.words
-        this.marks.append(make('circle', { cx, cy, r: taken ? 42 : 15, class: taken ? 'dot ring' : 'dot' }))
+        this.marks.append(shape(null, 'circle', { cx, cy, r: taken ? 42 : 15, class: taken ? 'dot ring' : 'dot' }))
       }
     }
     this.later.replaceChildren()
@@ -388,11 +382,10 @@ export class Board {
   #offer(next) {
     const buttons = []
     const button = (text, act) => {
-      const element = document.createElement('button')
-      element.textContent = text
-      element.addEventListener('click', act)
-      buttons.push(element)
-      return element
+      const made = html('button', { textContent: text })
+      made.addEventListener('click', act)
+      buttons.push(made)
+      return made
     }
     // Disabled buttons keep their place, so that nothing jumps.
     const may = this.position.mayMove && !this.isSent

@@ -1,12 +1,6 @@
 // Arrows and circles that the visitor draws on the board with the right mouse button.
 
-const SVG = 'http://www.w3.org/2000/svg'
-
-function make(name, attributes) {
-  const element = document.createElementNS(SVG, name)
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
-  return element
-}
+import { shape } from './elements.js'
 
 export class Sketch {
   constructor() { this.shapes = new Map() }  // pairs of places, by their names
@@ -22,7 +16,7 @@ export class Sketch {
 
   // Draws on this picture from now on; centre(place) is a point of it.
   putOn(svg, centre) {
-    this.group = svg.appendChild(make('g', { class: 'sketch' }))
+    this.group = shape(svg, 'g', { class: 'sketch' })
     this.centre = centre
     this.#draw()
   }
@@ -30,13 +24,13 @@ export class Sketch {
   #draw() {
     this.group?.replaceChildren(...[...this.shapes.values()].map(([from, to]) => {
       const [[x0, y0], [x1, y1]] = [this.centre(from), this.centre(to)]
-      if (from === to) return make('circle', { cx: x0, cy: y0, r: 43 })
+      if (from === to) return shape(null, 'circle', { cx: x0, cy: y0, r: 43 })
       const length = Math.hypot(x1 - x0, y1 - y0), [x, y] = [(x1 - x0) / length, (y1 - y0) / length]
       const [neckX, neckY] = [x1 - 34 * x, y1 - 34 * y]
-      const arrow = make('g', {})
+      const arrow = shape(null, 'g', {})
       arrow.append(
-        make('path', { d: `M${x0 + 25 * x} ${y0 + 25 * y}L${neckX} ${neckY}` }),
-        make('path', { class: 'head', d: `M${x1} ${y1}L${neckX - 22 * y} ${neckY + 22 * x}L${neckX + 22 * y} ${neckY - 22 * x}Z` }))
+        shape(null, 'path', { d: `M${x0 + 25 * x} ${y0 + 25 * y}L${neckX} ${neckY}` }),
+        shape(null, 'path', { class: 'head', d: `M${x1} ${y1}L${neckX - 22 * y} ${neckY + 22 * x}L${neckX + 22 * y} ${neckY - 22 * x}Z` }))
       return arrow
     }))
   }

@@ -37,6 +37,7 @@ SERVED = Path(str(files("azcore.web"))) / "static"
 PAGE = Path(__file__).with_name("static")
 SHARED = (
     "board.js",
+    "elements.js",
     "motion.js",
     "sketch.js",
     "sounds.js",

@@ -78,6 +78,9 @@ def test_chains(game: Game, moves: str, outcome: int) -> None:
 def test_a_swap_moves_the_stone_to_the_mirrored_cell(game: Game, swapping: Game) -> None:
     state = check_position(swapping, moves=["b1", "swap"], player=0, illegal=["swap"])
     assert swapping.state_to_text(state) == ".../O../... x"
+    assert swapping.state_from_text(".../O../... x").stones.tolist() == state.stones.tolist()
+    with pytest.raises(AzcoreError, match="alternate"):
+        swapping.state_from_text(".../.../... o")
     check_position(swapping, moves=["b1", "a1"], illegal=["swap"])
     check_position(game, moves=["b1"], illegal=["swap"])
 
