@@ -14,6 +14,7 @@ import pytest
 
 import azcore
 from azcore.commands.check.planes import drawn_planes, named_planes
+from azcore.commands.check import report
 from azcore.commands.check.report import check
 from azcore.commands.new import write_package
 from azcore.commands.train import train
@@ -74,6 +75,23 @@ def test_the_speed_of_rules_is_measured_in_the_time_given(
     assert least <= clock.now <= most
 
 
+def test_each_rule_is_timed_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = azcore.make("tic_tac_toe_plain")
+    clock = Clock()
+    observation = game.observation
+
+    def observe_by_the_clock(state: Any) -> Any:
+        clock.now += 20e-6
+        return observation(state)
+
+    monkeypatch.setattr(game, "observation", observe_by_the_clock)
+    monkeypatch.setattr(speed, "time", clock)
+    monkeypatch.setattr(speed, "random_states", lambda *_: [game.initial_state()] * 3)
+    # A rule that takes no time by this clock ends by the seconds that it may take: none.
+    times = speed.us_by_rule(game, seconds=0.0)
+    assert times == pytest.approx({"legal_actions": 0, "step": 0, "is_terminal": 0, "observe": 20})
+
+
 class Clock:
     """Stands where the module `time` is looked up, and moves when told."""
 
@@ -125,7 +143,15 @@ def test_planes_are_drawn_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tic_tac_toe_plain"])
-def test_report(compose: Compose, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_report(
+    compose: Compose,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    slow = name == "tic_tac_toe_plain"
+    us_by_rule = {"observe": 1e6 if slow else 1e-6, "step": 1e-6}
+    monkeypatch.setattr(report, "us_by_rule", lambda game, seconds: us_by_rule)
     long_enough = "check.seconds=2"  # for perft by plain rules on a busy machine
     assert check(compose("command=check", f"game={name}", *BRIEF, long_enough)) == 0
     told = capsys.readouterr().out
@@ -144,8 +170,8 @@ def test_report(compose: Compose, capsys: pytest.CaptureFixture[str], name: str)
         "plies × 16 simulations, about",
     ):
         assert words in told
-    if name == "tic_tac_toe_plain":
-        assert "the rules cost more than the network, a position" in told
+    assert ("the rules cost more than the network, a position" in told) == slow
+    assert ("begin with observe" in told) == slow
     assert ("10 bytes" in told) == (name == "tic_tac_toe")
     assert "\x1b" not in told  # plain where it is not a terminal
 

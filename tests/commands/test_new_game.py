@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -201,9 +204,25 @@ def test_minishogi_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path: Pa
     assert "99 of 100 games against search:200" in card
 
 
-@pytest.mark.long(
-    short="tests/commands/test_new_game.py::test_connect_four_is_a_package_of_its_own"
-)
+def test_hex_passes_its_own_tests(tmp_path: Path) -> None:
+    installed = tmp_path / "hex-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: hex\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text("[azcore.games]\nhex = hex.game:Hex\n")
+    package = ROOT / "examples/plugins/hex"
+    path = os.pathsep.join([str(tmp_path), str(package / "src")])
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
+        cwd=package,
+        env=os.environ | {"PYTHONPATH": path, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.long(short="tests/commands/test_new_game.py::test_hex_passes_its_own_tests")
 def test_hex_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT / "examples/plugins/hex", source)

@@ -23,8 +23,8 @@ def swapping() -> Game:
 
 
 def test_keeps_the_contract(game: Game, swapping: Game) -> None:
-    check_game(game, num_positions=300)
-    check_game(swapping, num_positions=300)
+    check_game(game, num_positions=100)
+    check_game(swapping, num_positions=100)
 
 
 def test_perft(game: Game) -> None:
