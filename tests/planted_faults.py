@@ -117,7 +117,7 @@ FAULTS = [
     ),
     Fault(
         "Depth of the four",
-        "conf/preset/network/sep_conv_paper.yaml",
+        "conf/network/sep_conv.yaml",
         "blocks: 11",
         "blocks: 12",
     ),
@@ -1290,6 +1290,13 @@ WIRING = [
         "azcore/learner/data.py",
         "if self.between_generations or self.was_cut:",
         "if self.between_generations:",
+        ("tests/algorithms/test_clock.py",),
+    ),
+    Fault(
+        "the time of the parts before a resume",
+        "azcore/algorithms/clock.py",
+        "return self._before + time.monotonic() - self._began",
+        "return time.monotonic() - self._began",
         ("tests/algorithms/test_clock.py",),
     ),
     Fault(

@@ -202,13 +202,13 @@ def test_help_and_composed_settings(azcore: Callable[..., tuple[int, str, str]])
 def test_the_files_of_a_command_line_are_listed_in_order(
     azcore: Callable[..., tuple[int, str, str]], root_logger: None
 ) -> None:
-    status, output, _ = azcore("--info", "defaults", "game=go", "network=dual_conv", "scale=paper")
+    status, output, _ = azcore("--info", "defaults", "game=go", "algorithm=alphagozero", "scale=paper")
     assert status == 0
     files = [
-        "network/dual_conv ",
+        "algorithm/alphagozero ",
         "scale/paper ",
         "preset/go_paper ",
-        "preset/network/dual_conv_paper ",
+        "preset/algorithm/alphagozero_paper ",
     ]
     places = [output.index(f"| {file}") for file in files]
     assert places == sorted(places)

@@ -149,6 +149,17 @@ def test_time_counts_from_the_start_of_the_command(tiny: Tiny) -> None:
     assert last_step("run") == 0
 
 
+def test_time_is_summed_over_the_parts_of_a_run() -> None:
+    state: dict[str, Any] = {"time_elapsed": {"train": 0.0}}
+    for seconds, total, is_up in [(600.0, 600.0, False), (300.0, 900.0, False), (98.0, 998.0, True)]:
+        part = RunClock(1000.0, time.monotonic() - seconds)
+        part.load_state_dict(state)
+        assert part.elapsed() == pytest.approx(total, abs=1)
+        assert part.left() == pytest.approx(1000 - total, abs=1)
+        assert part.is_up() == is_up
+        state = part.state_dict()
+
+
 @pytest.mark.parametrize(
     ("elapsed", "is_last", "games"),
     [
