@@ -202,7 +202,8 @@ def test_help_and_composed_settings(azcore: Callable[..., tuple[int, str, str]])
 def test_the_files_of_a_command_line_are_listed_in_order(
     azcore: Callable[..., tuple[int, str, str]], root_logger: None
 ) -> None:
-    status, output, _ = azcore("--info", "defaults", "game=go", "algorithm=alphagozero", "scale=paper")
+    words = ["game=go", "algorithm=alphagozero", "scale=paper"]
+    status, output, _ = azcore("--info", "defaults", *words)
     assert status == 0
     files = [
         "algorithm/alphagozero ",

@@ -151,7 +151,8 @@ def test_time_counts_from_the_start_of_the_command(tiny: Tiny) -> None:
 
 def test_time_is_summed_over_the_parts_of_a_run() -> None:
     state: dict[str, Any] = {"time_elapsed": {"train": 0.0}}
-    for seconds, total, is_up in [(600.0, 600.0, False), (300.0, 900.0, False), (98.0, 998.0, True)]:
+    parts = [(600.0, 600.0, False), (300.0, 900.0, False), (98.0, 998.0, True)]
+    for seconds, total, is_up in parts:
         part = RunClock(1000.0, time.monotonic() - seconds)
         part.load_state_dict(state)
         assert part.elapsed() == pytest.approx(total, abs=1)

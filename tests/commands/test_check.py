@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.commands.check.planes import drawn_planes, named_planes
 from azcore.commands.check import report
+from azcore.commands.check.planes import drawn_planes, named_planes
 from azcore.commands.check.report import check
 from azcore.commands.new import write_package
 from azcore.commands.train import train
