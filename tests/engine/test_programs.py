@@ -16,6 +16,7 @@ import yaml
 
 import azcore
 from azcore.arena.players import Forfeit
+from azcore.cli.status import status_of
 from azcore.engine.clients import (
     CLIENTS,
     Client,
@@ -394,7 +395,9 @@ def test_a_program_has_a_short_name(tmp_path: Path) -> None:
     assert program_player(f"gtp {words}", game, PROGRAMS).name == f"gtp {words}"
 
 
-def test_a_program_that_starts_no_more_ends_the_match(tmp_path: Path) -> None:
+def test_a_program_that_starts_no_more_ends_the_match(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It lost each game for the same reason."""
     game = azcore.make("go", board_size=5)
     words = " ".join(script(tmp_path, f"MOVES = ['C3']; REFUSES = False\n{GTP}"))
@@ -403,8 +406,13 @@ def test_a_program_that_starts_no_more_ends_the_match(tmp_path: Path) -> None:
     player.begin(3, seed=1)
     for row in range(3):
         player.start(row, game.initial_state(), [])
-    with pytest.raises(FailedProgramError, match=r"'mine' could not be started twice in a row"):
+
+    def match() -> int:
         player.choose([0, 1, 2])
+        return 0
+
+    assert status_of(match) == 1
+    assert "'mine' could not be started twice in a row" in capsys.readouterr().err
 
 
 def test_a_win_that_the_rules_lack_is_no_move(tmp_path: Path) -> None:

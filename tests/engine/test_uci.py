@@ -20,7 +20,7 @@ import pytest
 
 import azcore
 from azcore.engine.lines import Writer
-from azcore.engine.scores import centipawns
+from azcore.engine.scores import centipawns, wins_at_once
 from azcore.engine.server import Engine, Loaded
 from azcore.engine.settings import engine_settings, thinking_search
 from azcore.engine.uci import UciServer, per_thousand
@@ -403,6 +403,22 @@ def test_scores_are_finite_and_grow() -> None:
     assert scores == sorted(scores)
     assert scores[0] == -10_000
     assert scores == [-score for score in reversed(scores)]
+
+
+@pytest.mark.parametrize(
+    ("fen", "mate", "other"),
+    [
+        (MATE_IN_ONE, "a1a8", "a1a2"),
+        ("r5k1/8/8/8/8/8/5PPP/6K1 b - - 0 1", "a8a1", "a8a2"),
+        ("7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", "f7g7", "g6h6"),  # the other gives stalemate
+    ],
+)
+def test_mate_in_one_is_that_of_the_player_to_move(
+    game: Game, fen: str, mate: str, other: str
+) -> None:
+    state = game.state_from_text(fen)
+    won = [wins_at_once(game, state, game.text_to_action(state, move)) for move in (mate, other)]
+    assert won == [True, False]
 
 
 def test_scores_and_chances_are_of_the_player_to_move(make: Make, game: Game) -> None:

@@ -53,6 +53,7 @@ def test_targets_are_those_of_the_games() -> None:
         visit_counts=np.delete(some.visit_counts, cut),
     )
     records[5] = replace(records[5], resigned_by=1, outcome=1)
+    records[6] = replace(records[6], agreed=True, outcome=0)
     buffer = window(GO, records)
     samples = buffer.positions(np.arange(buffer.num_positions))
     assert set(samples.auxiliary) == set(TARGETS) - {"soft_policy", "material"}
@@ -64,7 +65,7 @@ def test_targets_are_those_of_the_games() -> None:
                 continue
             sign = 1 if record.players[ply] == 0 else -1
             got = {name: values[row] for name, values in samples.auxiliary.items()}
-            if record.resigned_by is not None:
+            if record.resigned_by is not None or record.agreed:
                 assert np.isnan(got["ownership"]).all()
                 assert np.isnan(got["score"])
             else:

@@ -104,6 +104,15 @@ def test_one_move_comes_at_once(clock: Clock) -> None:
     assert clock.now - began == pytest.approx(8 * COST)
 
 
+def test_an_idle_page_saves_up_no_more_than_a_burst(clock: Clock) -> None:
+    pace = Pace(0.2, 2, lambda: True)
+    evaluator = SharedEvaluator(Costly(clock), pace)
+    share_taken(clock, evaluator, 60)
+    clock.sleep(1000.0)
+    allowed = 0.2 + BURST * 0.2 / 20  # the share, and in 20 s the burst
+    assert share_taken(clock, evaluator, 20) == pytest.approx(allowed, rel=0.1)
+
+
 def test_long_work_of_other_kinds_is_forgiven(clock: Clock) -> None:
     pace = Pace(0.1, 2, lambda: True)
     clock.work(60)  # such as compiling a game's rules
