@@ -31,6 +31,9 @@ class ListSettings(Checked, group="runs"):
     game: str | None
     tag: str | None
     text: str | None
+    min_step: int | None
+    min_rating: float | None
+    min_minutes: float | None
     sort: Annotated[str, one_of(SORTS)]
 
     def wants(self, run: Summary) -> bool:
@@ -40,6 +43,9 @@ class ListSettings(Checked, group="runs"):
             self.game in (None, run.game)
             and (self.tag is None or self.tag in run.tags)
             and (self.text is None or self.text.lower() in texts)
+            and _reaches(run.step, self.min_step)
+            and _reaches(run.rating, self.min_rating)
+            and _reaches(run.seconds, None if self.min_minutes is None else 60 * self.min_minutes)
         )
 
 
@@ -59,6 +65,10 @@ def runs(config: Mapping[str, Any]) -> int:
         print(f"{len(found)} of {len(every)} runs")
     write_result(config, runs=[asdict(run) for run in found])
     return 0
+
+
+def _reaches(value: float | None, least: float | None) -> bool:
+    return least is None or (value is not None and value >= least)
 
 
 def _cells(run: Summary) -> list[str]:

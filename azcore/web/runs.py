@@ -151,13 +151,14 @@ class Runs:
         try:
             curves = self._curves.of(run)
         except RefusedError as error:
-            nothing = dict.fromkeys((*AXES, "rating", "player"))
+            nothing = dict.fromkeys((*AXES, "rating", "player", "note"))
             return {**there, **nothing, "title": str(error)}
         last = {axis: next(reversed(curves["x"][axis]), None) for axis in AXES}
         rating = curves["rating"]
         return {
             **there,
             "title": curves["title"],
+            "note": curves["note"],
             **last,
             "rating": rating["value"][-1] if rating["value"] else None,
             "player": player_of(name) if run.last_checkpoint.is_file() else None,
@@ -252,6 +253,7 @@ def _curves(run: RunDirectory) -> Plain:
     shown = [chart for chart in CHARTS if _has_numbers(chart.series, drawn)]
     return {
         "title": _title(own),
+        "note": notes_in(own.get(NOTES)).get("note"),
         "changed": describe_changes(own),
         "x": {axis: [cell(row, axis) for row in drawn] for axis in AXES},
         "columns": columns_of(drawn, shown),

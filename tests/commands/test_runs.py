@@ -72,6 +72,12 @@ def test_a_list_of_runs(runs: Path, azcore: CommandLine) -> None:
     assert len(listed(azcore, "runs.tag=wide")) == 2
     assert listed(azcore, "runs.game=go") == []
     assert listed(azcore, "runs.sort=step")[-1]["run"] == "runs/d"
+    short = next(run for run in every if run["run"] == "runs/d")
+    least = {"step": short["step"] + 1, "minutes": short["seconds"] / 60 + 1e-6}
+    for key, value in {**least, "rating": one["rating"]}.items():
+        found = {run["run"] for run in listed(azcore, f"runs.min_{key}={value}")}
+        assert found == {"runs/a", "runs/b/c"} | ({"runs/d"} if key == "rating" else set())
+    assert listed(azcore, f"runs.min_rating={one['rating'] + 1}") == []
     _, output, _ = azcore("runs", "runs.tag=lr")
     assert "wide net [wide, lr] looks good" in output
     assert "1 of 3 runs" in output

@@ -337,6 +337,16 @@ def test_a_run_that_goes_on_in_a_browser(place: str, runs: Path, width: int) -> 
         page.locator('[data-chart=policy_loss] svg[aria-label*="over evaluations"]').wait_for()
         assert "run=true" in page.url
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        shown = (
+            "[...document.querySelectorAll('#runs tbody tr')].map(row => row.cells[1].innerText)"
+        )
+        for rows in (["deep/table", "true"], ["true", "deep/table"]):
+            page.get_by_role("button", name="Run", exact=True).click()
+            assert page.evaluate(shown) == rows
+        for words, rows in (("DEEP", ["deep/table"]), ("tac TIC", ["true"])):
+            page.get_by_role("searchbox").fill(words)
+            assert page.evaluate(shown) == rows
+        page.get_by_role("searchbox").fill("")
         page.locator("#runs tr", has_text="true").get_by_text("report").click()
         page.locator("h1", has_text="Tic tac toe").wait_for()
         browser.close()

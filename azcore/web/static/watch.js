@@ -10,6 +10,8 @@ const MOST_SHOWN = COLOURS.length
 let shown = new URLSearchParams(location.hash.slice(1)).getAll('run').slice(0, MOST_SHOWN)
 let isChosen = shown.length > 0  // by the visitor, or the newest run by itself
 let runs = []
+let by = null  // the column that the list is sorted by; null: newest first
+let isRising = false
 const curves = new Map()  // by run
 const frames = new Map()  // by chart
 
@@ -72,11 +74,38 @@ function choose(name, on) {
 
 const link = (text, address) => element('a', { href: address }, text)
 
+// Runs with the words of the search box, in the order that a column's heading asks for; runs without a value come last.
+function listed() {
+  const words = $('find').querySelector('input').value.toLowerCase().split(' ')
+  const found = runs.filter(run => words.every(word => [run.name, run.title, run.note].join(' ').toLowerCase().includes(word)))
+  if (by === null) return found
+  const order = (one, other) => typeof one === 'string' ? one.localeCompare(other, 'en', { numeric: true }) : one - other
+  return found.sort(({ [by]: one }, { [by]: other }) => one === null || other === null ? (one === null) - (other === null) : (isRising ? 1 : -1) * order(one, other))
+}
+
+function sortBy(column) {
+  isRising = by === column ? !isRising : ['name', 'title'].includes(column)
+  by = column
+  for (const heading of document.querySelectorAll('#runs th[data-by]')) {
+    if (heading.dataset.by === by) heading.ariaSort = isRising ? 'ascending' : 'descending'
+    else heading.removeAttribute('aria-sort')
+  }
+  showRuns()
+}
+
+for (const heading of document.querySelectorAll('#runs th[data-by]')) {
+  const button = element('button', { type: 'button' }, heading.textContent)
+  button.addEventListener('click', () => sortBy(heading.dataset.by))
+  heading.replaceChildren(button)
+}
+$('find').addEventListener('input', () => showRuns())
+
 function showRuns() {
   $('none').hidden = runs.length > 0
+  $('find').hidden = runs.length < 2
   const body = $('runs').tBodies[0]
   const focused = document.activeElement?.dataset?.run
-  body.replaceChildren(...runs.map(run => {
+  body.replaceChildren(...listed().map(run => {
     const row = element('tr')
     const box = element('input')
     Object.assign(box, { type: 'checkbox', checked: shown.includes(run.name), ariaLabel: `Show ${run.name}` })
@@ -88,6 +117,7 @@ function showRuns() {
     const whole = value => value === null ? '–' : Math.round(value).toLocaleString('en')
     const texts = [run.name, run.title, run.seconds === null ? '–' : time(run.seconds), whole(run.step), whole(run.games), run.rating === null ? '–' : `${run.rating >= 0 ? '+' : '−'}${Math.abs(Math.round(run.rating))} Elo`, stateOf(run)]
     for (const text of texts) row.insertCell().textContent = text
+    if (run.note) element('div', { class: 'note', translate: 'no' }, run.note, row.cells[2])
     const last = row.insertCell()
     last.append(link('report', `/report?run=${encodeURIComponent(run.name)}`))
     if (run.player) last.append(' · ', link('play', `/#${new URLSearchParams({ player: run.player, people: '0' })}`))
