@@ -60,11 +60,14 @@ def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
         if key == METHOD and override.is_add():  # Hydra drops it if there is a list
             names = f"{METHOD} must have all names in one list, such as {METHOD}=[a,b]"
             raise SettingError(f"{names}, got {line}")
+        known: list[str] | None = None
         if f"{key}/".startswith(("preset/", "network/auxiliary/")):  # Hydra ignores a missing one
             known = GlobalHydra.instance().config_loader().get_group_options(key)
-            if override.value() not in known:
-                wanted = known[0] if len(known) == 1 else f"one of {', '.join(known)}"
-                raise SettingError(f"{key} must be {wanted}, got {line}")
+        elif key in roots.APART and isinstance(override.value(), str):
+            known = roots.choices_of(command, key) or None
+        if known is not None and override.value() not in known:
+            wanted = known[0] if len(known) == 1 else f"one of {', '.join(known)}"
+            raise SettingError(f"{key} must be {wanted}, got {line}")
         after_sweep = command == "train" and f"{key}.".startswith("compare.")
         if not roots.has(command, key) or (after_sweep and not swept):
             raise SettingError(of_another_command(command, key, str(line)))
