@@ -1772,7 +1772,7 @@ WIRING = [
     ),
     Fault(
         "methods left out of a resumed run",
-        "azcore/cli/overrides.py",
+        "azcore/cli/continuing.py",
         "touched += _of_other_methods(chosen, has)",
         "pass",
         ("tests/test_methods.py",),

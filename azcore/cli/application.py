@@ -20,7 +20,8 @@ from azcore.cli import roots
 from azcore.cli.composition import understood
 from azcore.cli.messages import composition_error, unreadable, wrong_choice
 from azcore.cli.old_names import command_of
-from azcore.cli.overrides import TRAIN, require_used, settings_of, with_defaults
+from azcore.cli.overrides import require_used, settings_of, with_defaults
+from azcore.cli.plain import TRAIN
 from azcore.cli.plugins import register
 from azcore.cli.status import contained, refuse, run_command, tell
 from azcore.cli.sweep import begun

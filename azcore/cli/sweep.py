@@ -13,8 +13,10 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from azcore.cli.continuing import OPEN
 from azcore.cli.messages import parsed
-from azcore.cli.overrides import OPEN, TRAIN, plain_settings, require_used_somewhere
+from azcore.cli.overrides import require_used_somewhere
+from azcore.cli.plain import TRAIN, plain_settings
 from azcore.cli.status import contained, refuse, run_command, tell
 from azcore.errors import SettingError
 

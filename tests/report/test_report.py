@@ -19,10 +19,11 @@ from azcore.networks import build_network
 from azcore.networks.checkpoint import describe_run
 from azcore.networks.pooled import PooledRes
 from azcore.report import games
+from azcore.report.columns import cost, foreseen, halfway
 from azcore.report.game_choice import Chooser
 from azcore.report.games import reason
 from azcore.report.report import Report, duration, json_for_script, write_report
-from azcore.report.side_by_side import cost, foreseen, halfway, render_side_by_side
+from azcore.report.side_by_side import render_side_by_side
 from azcore.report.tables import (
     MAX_POINTS,
     MAX_RATED,

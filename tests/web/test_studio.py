@@ -23,8 +23,8 @@ from azcore.commands.arena.comparison import comparison
 from azcore.commands.report import report
 from azcore.commands.train import train
 from azcore.game.symmetries import symmetry_names
+from azcore.report.columns import cost, foreseen, halfway, in_words
 from azcore.report.rules_facts import facts_of
-from azcore.report.side_by_side import cost, foreseen, halfway, in_words
 from azcore.search.evaluators import Evaluator
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
