@@ -329,6 +329,7 @@ class TestResume:
 
 
 WRONG = [  # a command, what it has no use for, and what it says to that
+    ("train", "arena=nosuch", "arena must be ratings, got"),
     ("train", "arena=tournament", "arena must be ratings, got arena=tournament"),
     ("train", "supervised=games", "supervised must be default, got supervised=games"),
     ("arena", "arena=matches", "arena must be one of tournament, comparison, got arena=matches"),

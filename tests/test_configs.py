@@ -151,7 +151,11 @@ def test_paper_scale_has_the_papers_towers(compose: Compose, name: str, blocks: 
     """20 blocks and 12 convolutions, the first convolution among them."""
     for heads in ("dual", "sep"):
         network = compose("game=go", "scale=paper", f"network={heads}_{name}")["network"]
-        assert (network["blocks"], network["channels"]) == (blocks, 256)
+        sizes = [network[key] for key in ("blocks", "channels", "value_hidden")]
+        assert sizes == [blocks, 256, 256]
+    for other in ("pooled_res", "transformer"):
+        network = compose("game=go", "scale=paper", f"network={other}")["network"]
+        assert [network[key] for key in ("blocks", "channels", "value_hidden")] == [19, 256, 256]
 
 
 @pytest.mark.parametrize(("game", "games"), [("go", 140e6), ("chess", 44e6), ("shogi", 24e6)])

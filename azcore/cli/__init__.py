@@ -4,7 +4,9 @@ Composes the settings, passes them to a command as plain values, and reports unu
 sentence on standard error and exit status 2. Hydra is imported only here.
 
 Begin at `application.main`. `roots` defines and prints the settings of each command, `overrides`
-checks a command line against the run it names, `sweep` holds what the jobs of a sweep share,
+refuses those that a command does not use, `continuing` applies a command line to the run that it
+resumes or forks, `plain` turns composed settings into plain values, `sweep` holds what the jobs of
+a sweep share,
 `messages` the errors about unreadable input, `old_names` the names of older command lines; `status`
 maps each error to an exit status, `plugins` finds the settings of installed packages.
 """

@@ -218,11 +218,13 @@ def composition_error(command: str, text: str, arguments: Sequence[str]) -> str:
         )
     if missing := re.search(r"Could not (?:find|load) '((?:hydra/)?\w+)/([^']*)'", text):
         group, name = missing.groups()
-        options = ", ".join(_options(group))
+        of_command = roots.choices_of(command, group) if group in roots.APART else []
+        options = ", ".join(of_command or _options(group))
+        wanted = options if len(of_command) == 1 else f"one of {options}"
         points = {point.name: point for point in entry_points(group="azcore.games")}
         if group == "game" and name in points:
             return _no_settings(points[name])
-        sentence = f"{group} must be one of {options}, got {name!r}"
+        sentence = f"{group} must be {wanted}, got {name!r}"
         if group == "game" and (Path(name) / "pyproject.toml").exists():
             return (
                 f"{sentence}; the package in the folder {name} must be installed: "

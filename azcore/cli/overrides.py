@@ -1,4 +1,4 @@
-"""The settings of a command line: refuses unused ones, and adds those of the checkpoint named."""
+"""Refuses settings that a command does not use, and adds those of the named checkpoint."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
         if key == METHOD and override.is_add():  # Hydra drops it if there is a list
             names = f"{METHOD} must have all names in one list, such as {METHOD}=[a,b]"
             raise SettingError(f"{names}, got {line}")
-        known: list[str] | None = None
+        known: list[str] | None = None  # names that may be chosen; None: any
         if f"{key}/".startswith(("preset/", "network/auxiliary/")):  # Hydra ignores a missing one
             known = GlobalHydra.instance().config_loader().get_group_options(key)
         elif key in roots.APART and isinstance(override.value(), str):

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from azcore.cli.continuing import OPEN
 from azcore.cli.messages import parsed
-from azcore.cli.overrides import require_used_somewhere
+from azcore.cli.overrides import require_used, require_used_somewhere
 from azcore.cli.plain import TRAIN, plain_settings
 from azcore.cli.status import contained, refuse, run_command, tell
 from azcore.errors import SettingError
@@ -49,6 +49,8 @@ class Sweep(Callback):
         params = parsed([f"{key}={value}" for key, value in swept.items()])
         try:
             (jobs,) = BasicSweeper.split_arguments([*params, *overrides], None)
+            for words in jobs:
+                require_used(TRAIN, list(words), swept=True)
             require_used_somewhere(jobs, fixed)
         except HydraException:
             pass  # of a kind that another sweeper tries

@@ -153,6 +153,7 @@ def test_a_run_that_had_its_time_is_finished(experiment: CommandLine, tmp_path: 
         (["command=report"], "experiment is for command=train, got experiment=mine with comma"),
         (["resume=latest"], "to resume a sweep, repeat its command"),
         (["hydra.sweep.dir=${nothing}"], "nothing"),
+        (["arena=ratings,tournament"], "arena must be ratings, got arena=tournament"),
     ],
 )
 def test_what_a_sweep_cannot_do(

@@ -52,7 +52,7 @@ def runs_fixture(tmp_path_factory: Any) -> Path:
         )
     )
     with (folder / "true/config.yaml").open("a") as file:
-        file.write("default: {seed: 99}\n")
+        file.write("default: {seed: 99}\nrun: {note: slow but steady}\n")
     (folder / "deep/table").mkdir(parents=True)
     write(folder / "deep/table", 3)
     return folder
@@ -343,7 +343,13 @@ def test_a_run_that_goes_on_in_a_browser(place: str, runs: Path, width: int) -> 
         for rows in (["deep/table", "true"], ["true", "deep/table"]):
             page.get_by_role("button", name="Run", exact=True).click()
             assert page.evaluate(shown) == rows
-        for words, rows in (("DEEP", ["deep/table"]), ("tac TIC", ["true"])):
+        assert page.locator("#runs .note").all_inner_texts() == ["slow but steady"]
+        for words, rows in (
+            ("DEEP", ["deep/table"]),
+            ("tac TIC", ["true"]),
+            ("steady", ["true"]),
+            ("nothing", []),
+        ):
             page.get_by_role("searchbox").fill(words)
             assert page.evaluate(shown) == rows
         page.get_by_role("searchbox").fill("")

@@ -76,7 +76,7 @@ const link = (text, address) => element('a', { href: address }, text)
 
 // Runs with the words of the search box, in the order that a column's heading asks for; runs without a value come last.
 function listed() {
-  const words = $('find').querySelector('input').value.toLowerCase().split(' ')
+  const words = $('find').querySelector('input').value.toLowerCase().split(/\s+/)
   const found = runs.filter(run => words.every(word => [run.name, run.title, run.note].join(' ').toLowerCase().includes(word)))
   if (by === null) return found
   const order = (one, other) => typeof one === 'string' ? one.localeCompare(other, 'en', { numeric: true }) : one - other
@@ -87,7 +87,7 @@ function sortBy(column) {
   isRising = by === column ? !isRising : ['name', 'title'].includes(column)
   by = column
   for (const heading of document.querySelectorAll('#runs th[data-by]')) {
-    if (heading.dataset.by === by) heading.ariaSort = isRising ? 'ascending' : 'descending'
+    if (heading.dataset.by === by) heading.setAttribute('aria-sort', isRising ? 'ascending' : 'descending')
     else heading.removeAttribute('aria-sort')
   }
   showRuns()
@@ -102,7 +102,7 @@ $('find').addEventListener('input', () => showRuns())
 
 function showRuns() {
   $('none').hidden = runs.length > 0
-  $('find').hidden = runs.length < 2
+  $('find').hidden = runs.length < 2 && !$('find').querySelector('input').value
   const body = $('runs').tBodies[0]
   const focused = document.activeElement?.dataset?.run
   body.replaceChildren(...listed().map(run => {
