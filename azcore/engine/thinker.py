@@ -23,6 +23,7 @@ from azcore.engine.thought import Limits, Line, Report, Thought, Variation
 from azcore.game import Game
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import Evaluator
+from azcore.search.inspection import is_end
 from azcore.search.mcts import Search
 from azcore.search.memory import bytes_used
 from azcore.search.predictions import Prediction, Predictor
@@ -397,9 +398,8 @@ class Thinker:
         best = self._variations(self._search.result(0), 1)[0]
         if len(best.actions) >= limits.depth:
             return True
-        is_over = best.action == self._search.forced_wins.action(0) or self._search.is_end(
-            0, best.actions
-        )
+        is_forced = best.action == self._search.forced_wins.action(0)
+        is_over = is_forced or is_end(self._search, 0, best.actions)
         return done >= ENOUGH_FOR_AN_END and is_over
 
     def _thought(self, done: int, began: float, predictions: int | None = None) -> Thought:

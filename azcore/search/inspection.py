@@ -177,6 +177,12 @@ def has_node(search: Search, b: int, path: Sequence[int]) -> bool:
     return _find(search.trees.tree, b, path) is not None
 
 
+def is_end(search: Search, b: int, path: Sequence[int]) -> bool:
+    """Whether a line of actions from a root leads to a visited terminal node."""
+    n = _find(search.trees.tree, b, path)
+    return n is not None and bool(search.trees.tree.nodes["terminal"][b, n])
+
+
 def _find(tree: Tree, b: int, path: Sequence[int]) -> int | None:
     """The node that some actions from the root lead to, as n; None if the tree has none."""
     n = 0

@@ -404,17 +404,6 @@ class Search:
         )
         return [int(planned) for planned in line[:length]]
 
-    def is_end(self, row: int, actions: list[int]) -> bool:
-        """Whether a line from a root leads to a visited terminal node."""
-        tree, n = self.trees.tree, 0
-        for action in actions:
-            node = tree.nodes[row, n]
-            edges = tree.edge_action[row, node.first_edge : node.first_edge + node.num_tried]
-            if action not in edges:
-                return False
-            n = int(tree.tried["child"][row, node.first_tried + int((edges == action).argmax())])
-        return bool(tree.nodes["terminal"][row, n])
-
     def mix_noise(self, row: int, noise: Noise) -> None:
         """Mix noise into the priors of a root whose legal actions are known."""
         trees, settings = self.trees, self.settings
