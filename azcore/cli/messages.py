@@ -204,6 +204,11 @@ def _in_quotes(key: str, value: str) -> str | None:
     return shlex.quote(argument)
 
 
+def any_of(names: Sequence[str]) -> str:
+    """What to choose from, after "must be"."""
+    return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
+
+
 def composition_error(command: str, text: str, arguments: Sequence[str]) -> str:
     """Hydra's message about these arguments in one sentence, without its advice."""
     if wrong := wrong_choice(arguments):
@@ -218,19 +223,17 @@ def composition_error(command: str, text: str, arguments: Sequence[str]) -> str:
         )
     if missing := re.search(r"Could not (?:find|load) '((?:hydra/)?\w+)/([^']*)'", text):
         group, name = missing.groups()
-        of_command = roots.choices_of(command, group) if group in roots.APART else []
-        options = ", ".join(of_command or _options(group))
-        wanted = options if len(of_command) == 1 else f"one of {options}"
+        options = roots.own_choices(command, group) or _options(group)
         points = {point.name: point for point in entry_points(group="azcore.games")}
         if group == "game" and name in points:
             return _no_settings(points[name])
-        sentence = f"{group} must be {wanted}, got {name!r}"
+        sentence = f"{group} must be {any_of(options)}, got {name!r}"
         if group == "game" and (Path(name) / "pyproject.toml").exists():
             return (
                 f"{sentence}; the package in the folder {name} must be installed: "
                 f"pip install -e {name}"
             )
-        close = get_close_matches(name, options.split(", "), n=1)
+        close = get_close_matches(name, options, n=1)
         return sentence + (f"; did you mean {close[0]}?" if close else "")
     lines = text.splitlines()
     return " ".join(

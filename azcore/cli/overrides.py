@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from azcore.cli import roots
 from azcore.cli.continuing import forked, resumed
 from azcore.cli.effects import require_effective, without_effect
-from azcore.cli.messages import METHOD, of_another_command, parsed
+from azcore.cli.messages import METHOD, any_of, of_another_command, parsed
 from azcore.cli.plain import NAMES, TRAIN, plain_settings
 from azcore.errors import AzcoreError, CheckpointError, GameError, SettingError
 
@@ -36,11 +36,10 @@ def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
         known: list[str] | None = None  # names that may be chosen; None: any
         if f"{key}/".startswith(("preset/", "network/auxiliary/")):  # Hydra ignores a missing one
             known = GlobalHydra.instance().config_loader().get_group_options(key)
-        elif key in roots.APART and isinstance(override.value(), str):
-            known = roots.choices_of(command, key) or None
+        elif isinstance(override.value(), str):
+            known = roots.own_choices(command, key) or None
         if known is not None and override.value() not in known:
-            wanted = known[0] if len(known) == 1 else f"one of {', '.join(known)}"
-            raise SettingError(f"{key} must be {wanted}, got {line}")
+            raise SettingError(f"{key} must be {any_of(known)}, got {line}")
         after_sweep = command == "train" and f"{key}.".startswith("compare.")
         if not roots.has(command, key) or (after_sweep and not swept):
             raise SettingError(of_another_command(command, key, str(line)))

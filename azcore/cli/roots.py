@@ -56,7 +56,7 @@ def usage_of(command: str) -> str:
     for group, choice, package in _groups(command):
         if not has(command, package or group):
             continue
-        choices = choices_of(command, group)
+        choices = _choices_of(command, group)
         whole = bool(package) or (command, group) in _OF_COMMAND  # its choices differ
         shown = choices if whole else [choice] if choice in choices else []
         texts = (_with_included_files(f"{group}/{each}") for each in shown)
@@ -117,7 +117,7 @@ def choices_with(command: str, key: str) -> list[str]:
 def _settings_by_choice(command: str) -> Iterator[tuple[str, set[str]]]:
     """Each choice of a command's groups, as GROUP=CHOICE, and its settings; no overlays."""
     for group, _, package in _groups(command):
-        for choice in choices_of(command, group):
+        for choice in _choices_of(command, group):
             if _has_settings(group, choice):
                 name = group if has(command, group) else package
                 settings = _flat_file(f"{group}/{choice}")
@@ -135,12 +135,17 @@ APART = {"arena", "check", "compare", "engine", "supervised", "web"}
 _OF_COMMAND = {("arena", "arena"): ["tournament", "comparison"]}
 
 
-def choices_of(command: str, group: str) -> list[str]:
+def _choices_of(command: str, group: str) -> list[str]:
     """The choices of a group that belong to a command."""
     if group not in APART:
         return _choices(group)
     chosen = [choice for each, choice, _ in _groups(command) if each == group]
     return _OF_COMMAND.get((command, group), chosen)
+
+
+def own_choices(command: str, group: str) -> list[str]:
+    """The choices to which a command is limited; empty: it takes any, or lacks the group."""
+    return _choices_of(command, group) if group in APART else []
 
 
 def _flat_file(name: str) -> set[str]:

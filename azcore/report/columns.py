@@ -203,7 +203,7 @@ COMPARED = (  # orders of magnitude that pupils may have heard of
 
 
 def in_words(exponent: float) -> str:
-    """10 to the power of `exponent`, 0 or more, in words: a number or a comparison."""
+    """Describe 10**exponent as a number or by a comparison; `exponent` must be at least 0."""
     if exponent < 3 * len(NAMED):
         value = float(f"{10**exponent:.1g}")
         group = min(int(math.log10(value)) // 3, len(NAMED) - 1)

@@ -12,6 +12,7 @@ let isChosen = shown.length > 0  // by the visitor, or the newest run by itself
 let runs = []
 let by = null  // the column that the list is sorted by; null: newest first
 let isRising = false
+const search = $('find').querySelector('input')
 const curves = new Map()  // by run
 const frames = new Map()  // by chart
 
@@ -76,7 +77,7 @@ const link = (text, address) => element('a', { href: address }, text)
 
 // Runs with the words of the search box, in the order that a column's heading asks for; runs without a value come last.
 function listed() {
-  const words = $('find').querySelector('input').value.toLowerCase().split(/\s+/)
+  const words = search.value.toLowerCase().split(/\s+/)
   const found = runs.filter(run => words.every(word => [run.name, run.title, run.note].join(' ').toLowerCase().includes(word)))
   if (by === null) return found
   const order = (one, other) => typeof one === 'string' ? one.localeCompare(other, 'en', { numeric: true }) : one - other
@@ -98,11 +99,11 @@ for (const heading of document.querySelectorAll('#runs th[data-by]')) {
   button.addEventListener('click', () => sortBy(heading.dataset.by))
   heading.replaceChildren(button)
 }
-$('find').addEventListener('input', () => showRuns())
+search.addEventListener('input', showRuns)
 
 function showRuns() {
   $('none').hidden = runs.length > 0
-  $('find').hidden = runs.length < 2 && !$('find').querySelector('input').value
+  $('find').hidden = runs.length < 2 && !search.value
   const body = $('runs').tBodies[0]
   const focused = document.activeElement?.dataset?.run
   body.replaceChildren(...listed().map(run => {
